@@ -1,0 +1,300 @@
+"""Which item response model is meant: one frozen value per model, no classes to add.
+
+Every model is a case of one formula, for subject *i* with abilities ``theta_i`` in R^k and item *j*::
+
+    P(y_ij = 1) = guess_j + (1 - guess_j) * sigmoid(sum_d slope_jd theta_id + intercept_j)
+
+and differs only in which slopes are free, which of them may be negative, and whether ``guess`` is zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from irtaudit.errors import PlanError
+
+Family = Literal["1pl", "2pl", "3pl"]
+Structure = Literal["unidimensional", "exploratory", "confirmatory"]
+Priors = Literal["hierarchical", "paper"]
+
+MIN_ITEMS_PER_FACTOR = 3
+_NAME = re.compile(
+    r"(?P<plain>unidimensional)_(?P<pf>[123]pl)"
+    r"|exploratory_(?P<dims>[1-9]\d*)d_(?P<ef>[123]pl)"
+    r"|confirmatory_(?P<column>.+)_(?P<cf>[123]pl)"
+)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """An item response model, as a value.
+
+    Use the constructors :meth:`unidimensional`, :meth:`exploratory`, :meth:`confirmatory` and
+    :meth:`from_pattern`; two equal values mean the same model.
+
+    Attributes
+    ----------
+    name : str
+        ``unidimensional_2pl``, ``exploratory_3d_2pl``, ``confirmatory_<column>_2pl``, ...
+    family : {"1pl", "2pl", "3pl"}
+        1PL: one common slope per dimension; 2PL: a slope per loading; 3PL: 2PL and a guessing floor.
+    structure : {"unidimensional", "exploratory", "confirmatory"}
+        Exploratory slopes have either sign and abilities are uncorrelated; otherwise slopes are positive.
+    factors : tuple of str
+        Name of each dimension, in the order of the axis ``dim``.
+    loadings : tuple of tuple of int, or None
+        The dimensions that each item loads on, item by item. None: every item loads on every dimension.
+    correlated : bool
+        Whether the correlations of the abilities are learned (else the abilities are independent).
+    priors : {"hierarchical", "paper"}
+        See :mod:`irtaudit.irt.sites`.
+    """
+
+    name: str
+    family: Family
+    structure: Structure
+    factors: tuple[str, ...]
+    loadings: tuple[tuple[int, ...], ...] | None = None
+    correlated: bool = False
+    priors: Priors = "hierarchical"
+
+    def __post_init__(self) -> None:
+        _check_choice("family", self.family, get_args(Family))
+        _check_choice("structure", self.structure, get_args(Structure))
+        _check_choice("priors", self.priors, get_args(Priors))
+        if not self.factors:
+            raise PlanError(f"Model {self.name!r} has no dimension; give at least one.")
+
+    @property
+    def dims(self) -> int:
+        """Number of latent dimensions k."""
+        return len(self.factors)
+
+    @property
+    def positive(self) -> bool:
+        """Whether slopes are constrained to be positive."""
+        return self.structure != "exploratory"
+
+    def pattern(self, n_items: int) -> NDArray[np.bool_]:
+        """Loading pattern Q.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items J of the matrix that is fitted.
+
+        Returns
+        -------
+        (item, dim) bool array
+            True where the item loads on the dimension.
+
+        Raises
+        ------
+        PlanError
+            When the model was written for another number of items.
+        """
+        if self.loadings is None:
+            return np.ones((n_items, self.dims), dtype=bool)
+        if len(self.loadings) != n_items:
+            raise PlanError(
+                f"Model {self.name!r} names the factors of {len(self.loadings)} items, but the matrix has "
+                f"{n_items}. Build the model from the item table of the screened matrix."
+            )
+        q = np.zeros((n_items, self.dims), dtype=bool)
+        for item, dims in enumerate(self.loadings):
+            q[item, list(dims)] = True
+        return q
+
+    @classmethod
+    def unidimensional(cls, family: Family = "2pl", *, priors: Priors = "hierarchical") -> ModelSpec:
+        """One ability: ``logit P = slope_j theta_i + intercept_j`` (and a floor in the 3PL).
+
+        Parameters
+        ----------
+        family : {"1pl", "2pl", "3pl"}
+        priors : {"hierarchical", "paper"}
+        """
+        return cls(f"unidimensional_{family}", family, "unidimensional", ("ability",), priors=priors)
+
+    @classmethod
+    def exploratory(
+        cls, family: Family = "2pl", dims: int = 2, *, priors: Priors = "hierarchical"
+    ) -> ModelSpec:
+        """k uncorrelated abilities, every item loads on all of them with slopes of either sign.
+
+        Parameters
+        ----------
+        family : {"2pl", "3pl"}
+            A 1PL has no exploratory form: with common slopes its dimensions cannot be told apart.
+        dims : int
+            Number of dimensions k, at least 2.
+        priors : {"hierarchical", "paper"}
+
+        Raises
+        ------
+        PlanError
+            For a 1PL, or fewer than two dimensions.
+        """
+        if family == "1pl":
+            raise PlanError("An exploratory 1PL is not defined: common slopes cannot tell dimensions apart.")
+        if dims < 2:
+            raise PlanError(f"An exploratory model needs at least 2 dimensions, got {dims}.")
+        factors = tuple(f"dim{d + 1}" for d in range(dims))
+        return cls(f"exploratory_{dims}d_{family}", family, "exploratory", factors, priors=priors)
+
+    @classmethod
+    def confirmatory(
+        cls,
+        family: Family,
+        factor_labels: Sequence[Hashable] | pd.Series,
+        *,
+        name: str | None = None,
+        priors: Priors = "hierarchical",
+    ) -> ModelSpec:
+        """Each item loads on the factor of its category; slopes positive, factor correlations learned.
+
+        Parameters
+        ----------
+        family : {"1pl", "2pl", "3pl"}
+        factor_labels : sequence of length n_items
+            Category of each item, in the order of the matrix. A pandas Series gives the model its name.
+        name : str, optional
+            Middle part of the model's name; default the Series' name, else the number of factors.
+        priors : {"hierarchical", "paper"}
+
+        Raises
+        ------
+        PlanError
+            When a label is missing, a factor has fewer than three items, or there is only one factor.
+        """
+        labels = ["" if pd.isna(cast("float", v)) else str(v) for v in factor_labels]
+        _check_labels(labels)
+        factors = tuple(sorted(set(labels)))
+        index = {f: d for d, f in enumerate(factors)}
+        column = name or str(getattr(factor_labels, "name", None) or f"{len(factors)}d")
+        return cls(
+            f"confirmatory_{column}_{family}",
+            family,
+            "confirmatory",
+            factors,
+            loadings=tuple((index[label],) for label in labels),
+            correlated=True,
+            priors=priors,
+        )
+
+    @classmethod
+    def from_pattern(
+        cls,
+        family: Family,
+        pattern: ArrayLike,
+        *,
+        name: str = "pattern",
+        factors: Sequence[str] | None = None,
+        correlated: bool = True,
+        priors: Priors = "hierarchical",
+    ) -> ModelSpec:
+        """Any 0/1 loading pattern, a bifactor model included (then pass ``correlated=False``).
+
+        Parameters
+        ----------
+        family : {"1pl", "2pl", "3pl"}
+        pattern : (item, dim) array of 0 and 1
+            Which item loads on which dimension; slopes are positive where it is 1.
+        name : str
+            Middle part of the model's name.
+        factors : sequence of str, optional
+            Names of the dimensions; default ``dim1``, ``dim2``, ...
+        correlated : bool
+        priors : {"hierarchical", "paper"}
+
+        Raises
+        ------
+        PlanError
+            When the pattern is not 0/1, an item loads nowhere, or a dimension has fewer than three items.
+        """
+        q = np.asarray(pattern)
+        if q.ndim != 2 or not np.isin(q, (0, 1)).all():
+            raise PlanError(f"A loading pattern is an (item, dim) array of 0 and 1; got shape {q.shape}.")
+        names = tuple(factors) if factors is not None else tuple(f"dim{d + 1}" for d in range(q.shape[1]))
+        if len(names) != q.shape[1]:
+            raise PlanError(f"{len(names)} factor names were given for {q.shape[1]} dimensions.")
+        if not q.any(axis=1).all():
+            raise PlanError(f"Item number {int(np.argmin(q.any(axis=1))) + 1} of the pattern loads nowhere.")
+        _check_sizes({n: int(c) for n, c in zip(names, q.sum(axis=0), strict=True)})
+        loadings = tuple(tuple(int(d) for d in np.flatnonzero(row)) for row in q)
+        correlated = correlated and len(names) > 1
+        return cls(
+            f"confirmatory_{name}_{family}", family, "confirmatory", names, loadings, correlated, priors
+        )
+
+
+def spec_from_name(name: str, items: pd.DataFrame, *, priors: Priors = "hierarchical") -> ModelSpec:
+    """Turn a model's name into the model.
+
+    Parameters
+    ----------
+    name : str
+        ``unidimensional_2pl``, ``exploratory_3d_2pl`` or ``confirmatory_<column>_2pl``.
+    items : DataFrame
+        Item table of the screened matrix; ``<column>`` must be one of its columns.
+    priors : {"hierarchical", "paper"}
+
+    Returns
+    -------
+    ModelSpec
+
+    Raises
+    ------
+    PlanError
+        When the name follows none of the three forms, or the column does not exist.
+    """
+    found = _NAME.fullmatch(name.strip())
+    if found is None:
+        raise PlanError(
+            f"{name!r} is not a model name. Expected unidimensional_2pl, exploratory_3d_2pl or "
+            "confirmatory_<item column>_2pl (1pl, 2pl, 3pl)."
+        )
+    if found["plain"]:
+        return ModelSpec.unidimensional(cast("Family", found["pf"]), priors=priors)
+    if found["dims"]:
+        return ModelSpec.exploratory(cast("Family", found["ef"]), int(found["dims"]), priors=priors)
+    column = found["column"]
+    if column not in items.columns:
+        known = ", ".join(map(str, items.columns)) or "none"
+        raise PlanError(f"Model {name!r} needs the item column {column!r}; the item table has: {known}.")
+    return ModelSpec.confirmatory(cast("Family", found["cf"]), items[column], name=column, priors=priors)
+
+
+def _check_choice(what: str, value: str, allowed: Iterable[str]) -> None:
+    if value not in allowed:
+        raise PlanError(f"{what} is {value!r}; expected one of {', '.join(allowed)}.")
+
+
+def _check_labels(labels: Sequence[str]) -> None:
+    missing = [j for j, label in enumerate(labels) if not label.strip()]
+    if missing:
+        raise PlanError(
+            f"{len(missing)} of {len(labels)} items have no factor label (the first is item number "
+            f"{missing[0] + 1}); label every item or leave those items out."
+        )
+    sizes = {f: labels.count(f) for f in sorted(set(labels))}
+    if len(sizes) < 2:
+        only = next(iter(sizes), "no label")
+        raise PlanError(f"A confirmatory model needs at least two factors; every item is labelled {only!r}.")
+    _check_sizes(sizes)
+
+
+def _check_sizes(sizes: dict[str, int]) -> None:
+    small = [f"{factor!r} ({n})" for factor, n in sizes.items() if n < MIN_ITEMS_PER_FACTOR]
+    if small:
+        raise PlanError(
+            f"A factor needs at least {MIN_ITEMS_PER_FACTOR} items; too small: {', '.join(small)}. "
+            "Merge them with others or leave their items out."
+        )
