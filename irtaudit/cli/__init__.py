@@ -1,0 +1,145 @@
+"""The command line: finds a command by name, and turns every way to fail into one message and an exit code.
+
+A command is one file beside this one that exports ``command``. It imports what is heavy inside its function,
+so that asking for help costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import IO, Any
+
+import click
+
+from irtaudit._version import __version__
+from irtaudit.errors import ConvergenceWarning, IrtAuditError
+
+COMMANDS: dict[str, str] = {}
+
+EXIT_CODES = """\b
+Exit codes:
+    0  done
+    1  something was flagged (check commands only)
+    2  bad input, option or plan
+    3  network, disk or memory
+   70  a mistake in irtaudit itself: please report it
+  130  interrupted
+"""
+
+
+class Failure(click.ClickException):
+    """What ends a command: a message for stderr, and the exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message to `file`, stderr unless said otherwise."""
+        click.echo(f"irtaudit: error: {self.format_message()}", file=file, err=True)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return how the command line ends on `error`.
+
+    Parameters
+    ----------
+    error : BaseException
+        What a command raised and click itself has no answer for.
+
+    Returns
+    -------
+    Failure
+        The message to print and the exit code, one of `EXIT_CODES`.
+    """
+    if isinstance(error, IrtAuditError):
+        return Failure(str(error), error.exit_code)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure("interrupted. Finished work is kept: the same command again goes on from there.", 130)
+    if isinstance(error, MemoryError):
+        return Failure("out of memory. Try fewer --workers, or a machine with more.", 3)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return Failure(f"{where}{error.strerror or error}. Mend that, then run the same command again.", 3)
+    return Failure(
+        f"this is a mistake in irtaudit, not in your input ({type(error).__name__}: {error}).\n"
+        "Please report it with the traceback that `irtaudit --debug ...` or IRTAUDIT_DEBUG=1 prints.",
+        70,
+    )
+
+
+@contextmanager
+def error_boundary(debug: bool) -> Iterator[None]:
+    """Turn what the command inside raises into a `Failure`; with `debug` its traceback is printed as well."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (click.exceptions.Exit, click.ClickException):
+        raise
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`): stay quiet, at the interpreter's last flush too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(141) from None
+    except (Exception, KeyboardInterrupt) as error:  # the last frame before the shell answers for all of them
+        if debug:
+            traceback.print_exc()
+        raise failure_of(error) from error
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show our warnings as one line each, without the source line that raised them."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_plainly(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, ConvergenceWarning):
+                click.echo(f"irtaudit: warning: {message}", err=True)
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = show_plainly
+        yield
+
+
+class Commands(click.Group):
+    """A group that imports a command's file when the command is named, and answers for all its errors."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in `COMMANDS`, in that order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - same
+        """Return the command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name]).command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that the arguments name."""
+        with error_boundary(ctx.params["debug"]), plain_warnings():
+            return super().invoke(ctx)
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="irtaudit %(version)s")
+@click.option(
+    "--debug", is_flag=True, envvar="IRTAUDIT_DEBUG", help="Show tracebacks; also IRTAUDIT_DEBUG=1."
+)
+@click.pass_context
+def main(ctx: click.Context, debug: bool) -> None:  # noqa: ARG001 - read by Commands.invoke
+    """Does a benchmark score support the reading people give it?"""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
