@@ -1,0 +1,58 @@
+"""Words on their way into a page, a drawing or a download: nothing invisible, nothing that acts as code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pandas as pd
+
+# Control characters, lone surrogates and overrides of the writing direction: no name needs them.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+_FORMULA = re.compile(r"[=+\-@\t\r\n]")
+
+
+def printable(text: object) -> str:
+    """The text with every character that cannot stand in HTML or SVG shown as a replacement mark."""
+    return _UNPRINTABLE.sub("\ufffd", str(text))
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """The frame as CSV that a spreadsheet reads as data.
+
+    Text that begins with ``= + - @``, a tab or a line break, which a spreadsheet would run as a formula,
+    gets a leading apostrophe; numbers stay as they are. A named index is written, an unnamed one is not.
+
+    Parameters
+    ----------
+    frame : DataFrame
+
+    Returns
+    -------
+    str
+        Lines end in a line feed.
+    """
+    flat = with_index(frame)
+    safe = pd.DataFrame({i: _mapped(flat.iloc[:, i], _inert) for i in range(flat.shape[1])}, index=flat.index)
+    return safe.to_csv(
+        index=False, header=[str(_inert(str(name))) for name in flat.columns], lineterminator="\n"
+    )
+
+
+def with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with a named index as its first columns, and an unnamed one dropped."""
+    named = any(name is not None for name in frame.index.names)
+    return frame.reset_index(drop=not named)
+
+
+def _mapped(column: pd.Series, change: Callable[[object], object]) -> pd.Series:
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    return column.astype(object).map(change, na_action="ignore")
+
+
+def _inert(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return "'" + text if _FORMULA.match(text) else text
