@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import as_file, files
 
-import pandas as pd
-
+from irtaudit.data.read import read_responses
 from irtaudit.data.responses import ResponseMatrix
 
 
@@ -17,17 +17,13 @@ def load_swebench_verified() -> ResponseMatrix:
     Returns
     -------
     ResponseMatrix
-        `subjects`: developer, access (closed_api, open_weight or unknown), date (submitted, YYYY-MM-DD),
+        `subjects`: developer, access (closed_api, open_weight or unknown), date (of submission, YYYY-MM-DD),
         scaffold. `items`: repo.
     """
     with as_file(files("irtaudit.data") / "swebench_verified") as folder:
-        responses, items, subjects = (
-            pd.read_csv(folder / name, index_col=0)
-            for name in ("responses.csv.gz", "items.csv", "subjects.csv")
+        matrix = read_responses(
+            folder / "responses.csv.gz", items=folder / "items.csv", subjects=folder / "subjects.csv"
         )
-    return ResponseMatrix(
-        responses=responses.to_numpy(dtype=float),
-        items=items.loc[responses.columns],
-        subjects=subjects.loc[responses.index],
-        source="SWE-bench Verified, 134 agents (bundled; public leaderboards, arXiv 2604.00594)",
+    return replace(
+        matrix, source="SWE-bench Verified, 134 agents (bundled; public leaderboards, arXiv 2604.00594)"
     )

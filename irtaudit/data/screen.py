@@ -109,7 +109,7 @@ def merge_small_factors(labels: pd.Series, minimum: int = 3) -> tuple[pd.Series,
     if 0 < together < minimum:
         raise DataError(
             f"factor(s){column} with fewer than {minimum} items: {_counted(counts[counts < minimum])}; "
-            f"together they have {together}, too few to merge: give these items another label or leave them out"
+            f"together they have {together}, too few to merge: relabel these items or leave them out"
         )
     if small.empty:
         return text, None

@@ -1,0 +1,240 @@
+"""Tables as they stand in a file, before anyone knows what the columns mean."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from irtaudit.data.files import decode_text, unescape_formula
+from irtaudit.errors import DataError
+
+MISSING = frozenset({"", "na", "nan", "null"})
+"""Texts that stand for a missing value, in lower case and without surrounding blanks."""
+
+_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon"}
+_ROWS_PER_BLOCK = 2**16
+
+
+class Table(Protocol):
+    """What the readers ask of any table. Columns go by position, because names may repeat."""
+
+    @property
+    def path(self) -> Path:
+        """The file, for messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows below the header."""
+
+    def texts(self, column: int) -> NDArray[np.object_]:
+        """The cells of a column as text; missing ones are empty."""
+
+    def values(self, column: int) -> NDArray[Any]:
+        """The cells of a column as numbers where the file says they are (float64), else as objects."""
+
+    def covariate(self, column: int) -> pd.Series:
+        """The cells of a column with the type they have in the file. Missing is NaN."""
+
+    def place(self, row: int) -> str:
+        """Where a row stands in the file, for messages."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A table in delimited text: every cell is text. `lines` says where each row begins in the file."""
+
+    path: Path
+    names: tuple[str, ...]
+    cells: NDArray[np.object_]
+    lines: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows below the header."""
+        return len(self.cells)
+
+    def texts(self, column: int) -> NDArray[np.object_]:
+        """The cells of a column, without the apostrophe that guards formulas."""
+        texts = self.cells[:, column].copy()
+        texts[:] = [unescape_formula(text) if text[:1] == "'" else text for text in texts]
+        return texts
+
+    def values(self, column: int) -> NDArray[Any]:
+        """The cells of a column, as they stand."""
+        return self.cells[:, column]
+
+    def covariate(self, column: int) -> pd.Series:
+        """The cells of a column as text; NaN where they say missing."""
+        texts = pd.Series(self.texts(column), dtype=object)
+        return texts.mask(texts.str.strip().str.lower().isin(MISSING), np.nan)
+
+    def place(self, row: int) -> str:
+        """The line that the row begins on."""
+        return f"line {self.lines[row]}"
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetTable:
+    """A table in a Parquet file: every column has a type."""
+
+    path: Path
+    table: pa.Table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+        return tuple(self.table.column_names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.table.num_rows)
+
+    def texts(self, column: int) -> NDArray[np.object_]:
+        """The cells of a column as text."""
+        return np.array(["" if cell is None else cell for cell in self._as_text(column)], dtype=object)
+
+    def values(self, column: int) -> NDArray[Any]:
+        """Numbers and booleans as float64, NaN where null; all else as text, None where null."""
+        cells = self.table.column(column)
+        if pa.types.is_boolean(cells.type):
+            cells = cells.cast(pa.int8())
+        if (
+            pa.types.is_null(cells.type)
+            or pa.types.is_integer(cells.type)
+            or pa.types.is_floating(cells.type)
+        ):
+            return cells.cast(pa.float64(), safe=False).to_numpy()  # type: ignore[no-any-return]
+        return np.array(self._as_text(column), dtype=object)
+
+    def covariate(self, column: int) -> pd.Series:
+        """The cells of a column with the file's type."""
+        cells = self.table.column(column)
+        if pa.types.is_dictionary(cells.type) or pa.types.is_large_string(cells.type):
+            cells = cells.cast(pa.string())
+        return pd.Series(cells.to_pandas()).reset_index(drop=True)
+
+    def place(self, row: int) -> str:
+        """The row, counted from 1."""
+        return f"row {row + 1}"
+
+    def _as_text(self, column: int) -> list[str | None]:
+        cells = self.table.column(column)
+        return [None if cell is None else str(cell) for cell in cells.to_pylist()]
+
+
+def parse_table(content: bytes, path: str | Path, max_bytes: int) -> Table:
+    """The table in the bytes of a CSV, TSV or Parquet file.
+
+    Raises
+    ------
+    DataError
+        If it is no such table, is cut off, has no rows, or has rows of different lengths.
+    """
+    path = Path(path)
+    table = (
+        _parse_parquet(content, path, max_bytes)
+        if content.startswith(b"PAR1")
+        else parse_text_table(content, path)
+    )
+    if table.n_rows == 0:
+        raise DataError(f"{path} has a header ({len(table.names)} columns) but no rows")
+    return table
+
+
+def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        cells = file.metadata.num_rows * file.metadata.num_columns
+        if cells * 8 > max_bytes:
+            raise DataError(
+                f"{path} holds {file.metadata.num_rows:,} rows x {file.metadata.num_columns:,} columns, "
+                f"more than fit in {max_bytes:,} bytes; if that is what you expect, raise the limit "
+                "(max_bytes=, --max-bytes)"
+            )
+        return ParquetTable(path, file.read())
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path} is a broken or cut-off Parquet file: {str(error).splitlines()[0]}"
+        ) from error
+
+
+def parse_text_table(content: bytes, path: Path) -> TextTable:
+    """The table in delimited text; commas, tabs and semicolons are told apart by what makes a table."""
+    if b"\0" in content:
+        decode_text(content, path)
+    records = _records(content, _delimiter(content, path), path)
+    _, header = next(records)
+    cells, lines = [np.empty((0, len(header)), dtype=object)], [np.empty(0, dtype=np.intp)]
+    while block := list(islice(records, _ROWS_PER_BLOCK)):
+        _refuse_ragged(block, len(header), path)
+        cells.append(np.array([record for _, record in block], dtype=object))
+        lines.append(np.array([line for line, _ in block]))
+    names = tuple(unescape_formula(name) for name in header)
+    return TextTable(path, names, np.concatenate(cells), np.concatenate(lines))
+
+
+def _records(content: bytes, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line on which it begins and fields of each record that is not blank."""
+    stream = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    reader = csv.reader(stream, delimiter=delimiter, strict=True)
+    begins = 1
+    try:
+        for record in reader:
+            if record:
+                yield begins, record
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(
+            f"{path}, line {begins}: not readable as {_DELIMITERS[delimiter]}-separated values ({error})"
+        ) from None
+    except UnicodeDecodeError:
+        decode_text(content, path)
+        raise
+
+
+def _refuse_ragged(block: list[tuple[int, list[str]]], width: int, path: Path) -> None:
+    for line, record in block:
+        if len(record) != width:
+            raise DataError(f"{path}, line {line}: {len(record)} fields where the header has {width}")
+
+
+def _delimiter(content: bytes, path: Path) -> str:
+    """The delimiter that makes the first records equally long, two fields or more; the suffix breaks ties."""
+    usual = "\t" if ".tsv" in [suffix.lower() for suffix in path.suffixes[-2:]] else ","
+    widths = {delimiter: _first_widths(content, delimiter, path) for delimiter in _DELIMITERS}
+    tables = [delimiter for delimiter, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
+    tables = tables or [delimiter for delimiter, found in widths.items() if found and found[0] > 1]
+    if len(tables) == 1 or usual in tables:
+        return tables[0] if len(tables) == 1 else usual
+    if tables:
+        kinds = " and ".join(_DELIMITERS[delimiter] for delimiter in tables)
+        raise DataError(
+            f"{path} can be read with {kinds} as separator; save it with commas as .csv or tabs as .tsv"
+        )
+    raise DataError(
+        f"{path} is not a table: with comma, tab or semicolon as separator its first line has fewer than "
+        "two columns"
+    )
+
+
+def _first_widths(content: bytes, delimiter: str, path: Path) -> list[int]:
+    try:
+        return [len(record) for _, record in islice(_records(content, delimiter, path), 5)]
+    except DataError:
+        return []
