@@ -1,0 +1,1 @@
+"""Test 1: how many things does one score measure?"""

@@ -1,0 +1,352 @@
+"""Which item response model predicts held-out responses best, and by how much.
+
+Every model of a comparison is fitted to the same training cells and scored on the same held-out cells, so
+differences are paired by split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from irtaudit.dimensionality.counts import aic, bic, fitted_quantities
+from irtaudit.dimensionality.nested import failed_fits, finding_sentence, nested_findings
+from irtaudit.errors import PlanError
+from irtaudit.stats.resampling import Interval, corrected_interval
+
+if TYPE_CHECKING:
+    from irtaudit.irt.result import FitResult
+
+IDENTITY = ["model", "family", "structure", "dims"]
+BY_SPLIT = [
+    *IDENTITY,
+    "split",
+    "log_loss",
+    "log_loss_predictive",
+    "brier",
+    "train_log_lik",
+    "train_cells",
+    "restart_sd",
+    "fitted_quantities",
+    "fitted_quantities_exact",
+    "note",
+]
+"""Columns of ``comparison_by_split.csv``; ``restart_sd``: SD of log-loss over the restarts of the split."""
+TABLE = [
+    *IDENTITY,
+    "log_loss",
+    "log_loss_sd",
+    "log_loss_predictive",
+    "brier",
+    "brier_sd",
+    "train_log_lik",
+    "fitted_quantities",
+    "aic",
+    "bic",
+    "fitted_quantities_exact",
+    "aic_exact",
+    "bic_exact",
+    "restart_sd",
+    "note",
+]
+"""Columns of ``comparison.csv``."""
+PAIRED = [
+    "model",
+    "reference",
+    "difference",
+    "sd",
+    "min",
+    "max",
+    "low",
+    "high",
+    "splits_won",
+    "n_splits",
+    "every_restart_better",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Held-out comparison of item response models and baselines.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per model, columns `TABLE`: ``log_loss`` and ``brier`` of held-out cells (nats, squared
+        probability; mean and SD over splits), ``log_loss_predictive`` (the other predictor),
+        ``train_log_lik`` (mean over splits of the plug-in log-likelihood of the training cells),
+        ``fitted_quantities, aic, bic`` by the source paper's count and ``*_exact`` by ours, ``restart_sd``
+        (SD of log-loss over the restarts of a split, mean over splits), ``note``.
+    by_split : DataFrame
+        One row per model and split, columns `BY_SPLIT`.
+    paired : DataFrame
+        One row per model other than the reference, columns `PAIRED`: ``difference`` is log-loss of the
+        reference minus log-loss of the model (above 0: the model predicts better), its mean, SD, min, max
+        over splits, the corrected 95 % interval ``low, high``, ``splits_won``, and whether every restart of
+        the model beats every restart of the reference in every split.
+    restarts : DataFrame
+        Every restart of every model: ``model`` and the columns of `FitResult.restarts`.
+    findings : DataFrame
+        What the nested-model check found, see `nested_findings`.
+    reference : str or None
+        Model that `paired` refers to; None: every unidimensional fit failed, and `paired` is empty.
+    test_over_train : float
+        Held-out over training cells of a split, which widens the intervals.
+    """
+
+    table: pd.DataFrame
+    by_split: pd.DataFrame
+    paired: pd.DataFrame
+    restarts: pd.DataFrame
+    findings: pd.DataFrame
+    reference: str | None
+    test_over_train: float
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the models whose fit failed."""
+        return tuple(failed_fits(self.findings))
+
+    def difference(self, model: str, reference: str) -> pd.Series:
+        """Log-loss of `reference` minus log-loss of `model`, by split: above 0 the model predicts better."""
+        losses = _losses(self.by_split)
+        return losses[reference] - losses[model]
+
+    def interval(self, model: str, reference: str, n_comparisons: int = 1) -> Interval:
+        """Corrected 95 % interval of the mean difference, jointly over `n_comparisons`."""
+        d = self.difference(model, reference)
+        return corrected_interval(d, self.test_over_train, n_comparisons=n_comparisons)
+
+
+def compare(
+    fits: Mapping[str, FitResult],
+    *,
+    baselines: pd.DataFrame | None = None,
+    reference: str | None = None,
+    test_fraction: float = 0.2,
+) -> Comparison:
+    """Compare fitted models on the cells they did not see.
+
+    Parameters
+    ----------
+    fits : mapping of str to FitResult
+        Fits of the same matrix to the same splits, by name of the model.
+    baselines : DataFrame, optional
+        Rows of :func:`irtaudit.dimensionality.baselines.additive_baselines` for the same splits.
+    reference : str, optional
+        Model that all others are paired with; default the unidimensional model with the lowest held-out
+        log-loss among those whose fit did not fail.
+    test_fraction : float
+        Share of the observed cells that a split holds out, for the corrected intervals.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    PlanError
+        When there is nothing to compare, the fits are not of one matrix and one set of splits, or the
+        reference is unknown, a baseline, or a failed fit.
+    """
+    _check_comparable(fits)
+    rows = [split_rows(fit) for fit in fits.values()]
+    by_split = pd.concat([*([baselines] if baselines is not None else []), *rows], ignore_index=True)
+    by_split = by_split[BY_SPLIT]
+    if _losses(by_split).isna().any(axis=None):
+        raise PlanError("Baselines and models were scored on different splits; score both on the same ones.")
+    restarts = pd.concat([fit.restarts.assign(model=name) for name, fit in fits.items()], ignore_index=True)
+    restarts = restarts[["model", *restarts.columns.drop("model")]]
+    ratio = test_fraction / (1 - test_fraction)
+    return assemble(by_split, restarts, ratio, reference)
+
+
+def assemble(
+    by_split: pd.DataFrame, restarts: pd.DataFrame, test_over_train: float, reference: str | None = None
+) -> Comparison:
+    """Comparison from plain tables, of a published run for example.
+
+    Parameters
+    ----------
+    by_split : DataFrame
+        Columns `BY_SPLIT`.
+    restarts : DataFrame
+        ``model, split, log_loss`` at least.
+    test_over_train : float
+    reference : str, optional
+        See :func:`compare`.
+    """
+    table = summary_table(by_split)
+    findings = nested_findings(table)
+    failed = failed_fits(findings)
+    chosen = (
+        _checked_reference(table, failed, reference)
+        if reference is not None
+        else strongest_unidimensional(table, failed)[0]
+    )
+    return Comparison(
+        table=_with_findings(table, findings),
+        by_split=by_split,
+        paired=_paired(by_split, restarts, chosen, test_over_train),
+        restarts=restarts,
+        findings=findings,
+        reference=chosen,
+        test_over_train=test_over_train,
+    )
+
+
+def split_rows(fit: FitResult) -> pd.DataFrame:
+    """One row per split of a fit, columns `BY_SPLIT`; the scores are those of the selected restart."""
+    selected = fit.restarts[fit.restarts["selected"]].set_index("split")
+    counts = fitted_quantities(fit.spec, len(fit.subjects), len(fit.items))
+    rows = fit.heldout.assign(
+        model=fit.spec.name,
+        family=fit.spec.family,
+        structure=fit.spec.structure,
+        dims=fit.spec.dims,
+        train_log_lik=selected["train_log_lik"].reindex(fit.heldout["split"]).to_numpy(),
+        train_cells=pd.Series(fit.train_cells, fit.splits).reindex(fit.heldout["split"]).to_numpy(),
+        restart_sd=fit.restarts.groupby("split")["log_loss"].std().reindex(fit.heldout["split"]).to_numpy(),
+        fitted_quantities=counts.paper,
+        fitted_quantities_exact=counts.exact,
+        note="; ".join(fit.warnings),
+    )
+    return pd.DataFrame(rows, columns=BY_SPLIT)
+
+
+def summary_table(by_split: pd.DataFrame) -> pd.DataFrame:
+    """Average rows per split into one row per model, columns `TABLE`; AIC and BIC on training cells."""
+    models = by_split.groupby("model", sort=False)
+    identity = models[[*IDENTITY[1:], "fitted_quantities", "fitted_quantities_exact"]].first()
+    means = models[["log_loss", "log_loss_predictive", "brier", "train_log_lik", "restart_sd"]].mean()
+    table = identity.join(means)
+    table[["log_loss_sd", "brier_sd"]] = models[["log_loss", "brier"]].std()
+    responses = models["train_cells"].mean()
+    for suffix in ("", "_exact"):
+        k = table["fitted_quantities" + suffix]
+        table["aic" + suffix] = aic(k, table["train_log_lik"])
+        table["bic" + suffix] = bic(k, table["train_log_lik"], responses)
+    table["note"] = models["note"].agg(_distinct)
+    return table.reset_index()[TABLE]
+
+
+def _distinct(notes: pd.Series) -> str:
+    return "; ".join(dict.fromkeys(note for note in notes if note))
+
+
+def _with_findings(table: pd.DataFrame, findings: pd.DataFrame) -> pd.DataFrame:
+    said = {finding["model"]: finding_sentence(finding) for _, finding in findings.iterrows()}
+    notes = [
+        "; ".join(part for part in (said.get(model, ""), note) if part)
+        for model, note in zip(table["model"], table["note"], strict=True)
+    ]
+    return table.assign(note=notes)
+
+
+def _losses(by_split: pd.DataFrame) -> pd.DataFrame:
+    """Log-loss, splits by models."""
+    return by_split.pivot(index="split", columns="model", values="log_loss")
+
+
+def strongest_unidimensional(table: pd.DataFrame, failed: Collection[str] = ()) -> tuple[str | None, int]:
+    """The unidimensional model with the lowest held-out log-loss.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model, structure, log_loss``.
+    failed : collection of str
+        Models that are out of the question.
+
+    Returns
+    -------
+    name : str or None
+        None where no unidimensional model is left.
+    candidates : int
+        Among how many it was chosen.
+    """
+    usable = table[(table["structure"] == "unidimensional") & ~table["model"].isin(list(failed))]
+    ranked = usable.dropna(subset="log_loss").sort_values("log_loss", kind="stable")["model"].tolist()
+    return (ranked[0] if ranked else None), len(ranked)
+
+
+def _checked_reference(table: pd.DataFrame, failed: list[str], wanted: str) -> str:
+    models = table.loc[table["structure"] != "baseline", "model"].tolist()
+    if wanted not in models:
+        raise PlanError(f"The reference {wanted!r} is not a fitted model; fitted are: {', '.join(models)}.")
+    if wanted in failed:
+        raise PlanError(f"The fit of {wanted!r} failed the nested-model check; a failed fit is no reference.")
+    return wanted
+
+
+def _paired(
+    by_split: pd.DataFrame, restarts: pd.DataFrame, reference: str | None, test_over_train: float
+) -> pd.DataFrame:
+    if reference is None:
+        return pd.DataFrame(columns=PAIRED)
+    losses = _losses(by_split)
+    others = [model for model in by_split["model"].unique() if model != reference]
+    rows = []
+    for model in others:
+        d = losses[reference] - losses[model]
+        interval = corrected_interval(d, test_over_train)
+        rows.append(
+            {
+                "model": model,
+                "reference": reference,
+                "difference": interval.estimate,
+                "sd": d.std(),
+                "min": d.min(),
+                "max": d.max(),
+                "low": interval.low,
+                "high": interval.high,
+                "splits_won": int((d > 0).sum()),
+                "n_splits": len(d),
+                "every_restart_better": dominates(restarts, model, reference),
+            }
+        )
+    return pd.DataFrame(rows, columns=PAIRED)
+
+
+def dominates(restarts: pd.DataFrame, model: str, other: str) -> bool | None:
+    """Whether every restart of `model` predicts better than every restart of `other`, in every split.
+
+    Parameters
+    ----------
+    restarts : DataFrame
+        ``model, split, log_loss``; a restart without a log-loss was not fitted and is left out.
+    model, other : str
+
+    Returns
+    -------
+    bool or None
+        None where a model has no restarts, as a baseline.
+    """
+    losses = restarts.dropna(subset="log_loss").groupby(["model", "split"])["log_loss"]
+    worst, best = losses.max(), losses.min()
+    if model not in worst.index or other not in best.index:
+        return None
+    return bool((worst[model] < best[other]).all())
+
+
+def _check_comparable(fits: Mapping[str, FitResult]) -> None:
+    if not fits:
+        raise PlanError("There is nothing to compare: give at least one fitted model.")
+    first_name, first = next(iter(fits.items()))
+    for name, fit in fits.items():
+        if fit.heldout.empty:
+            raise PlanError(
+                f"{name!r} was fitted to every observed cell and predicts none; fit it with splits."
+            )
+        if _basis(fit) != _basis(first):
+            raise PlanError(
+                f"{name!r} and {first_name!r} are fits of different data or splits; only fits that share "
+                "both can be compared."
+            )
+
+
+def _basis(fit: FitResult) -> tuple[Any, ...]:
+    return fit.data_sha256, fit.splits, fit.train_cells, fit.predictor

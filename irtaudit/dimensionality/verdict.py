@@ -1,0 +1,335 @@
+"""Does one score suffice? The rule, its evidence, and what would change the answer.
+
+The yardstick is the gain of one dimension: log-loss of the item means minus log-loss of the best
+unidimensional model. More dimensions matter when they add more than a fiftieth of that gain.
+
+=========================  ==========================================================================
+``nothing to measure``     the gain is not above noise: its corrected interval does not lie above 0
+``not supported``          some challenger's lower limit is above the margin, and the interval of its
+                           gain over clusters of subjects (developers) excludes 0
+``supported``              every challenger's upper limit is below the margin, and the power to see
+                           correlations of .8 is at least .80
+``inconclusive``           anything else
+=========================  ==========================================================================
+
+Where the power or the cluster interval is not given, what it would decide is open, and an open gate reads
+``inconclusive``.
+
+Noise of the gain. All models of the comparison see the same training cells as the item means and shrink
+their intercepts the same way, so on responses without information about subjects the expected gain is below
+0: every slope or ability that is fitted to chance costs held-out log-loss. The gain of the best of several
+unidimensional models is above noise when its interval, at the level corrected for that choice (Bonferroni),
+lies above 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from irtaudit.dimensionality.compare import Comparison, strongest_unidimensional
+from irtaudit.dimensionality.labels import label
+from irtaudit.errors import PlanError
+from irtaudit.stats.resampling import Interval
+
+Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
+WORDS: tuple[Word, ...] = get_args(Word)
+MARGIN_SHARE = 0.02
+"""The margin, as a share of the gain of one dimension."""
+MIN_POWER = 0.80
+MAX_CHALLENGER_DIMS = 4
+"""Exploratory models up to this many dimensions challenge by default."""
+GAIN_OVER = "item_means"
+EVIDENCE = ["challenger", "difference", "low", "high", "margin", "position", "cluster_low", "cluster_high"]
+UNDEFINED = Interval(np.nan, np.nan, np.nan)
+
+MEASURES = "one dimension predicts better than item means"
+EXCEEDS = "a challenger exceeds the margin"
+CLUSTERS = "and stays above 0 over clusters of related models"
+WITHIN = "every challenger stays within the margin"
+POWERFUL = "and the audit could have seen more dimensions"
+MET, NOT_MET, OPEN = "met", "not met", "open"
+_OPEN_CLUSTERS = (
+    "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
+    "it is not computed yet, so the answer stays open."
+)
+_OPEN_POWER = (
+    "A power of at least .80 to see correlations of .8 would make it 'supported'; it is not computed yet, so "
+    "the answer stays open."
+)
+CONDITIONS = ["condition", "state", "detail"]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The answer of Test 1.
+
+    Attributes
+    ----------
+    word : str
+        One of `WORDS`.
+    because : str
+        One sentence with the number and interval that decide.
+    evidence : DataFrame
+        One row per challenger whose fit did not fail: ``challenger``; ``difference, low, high`` (log-loss of
+        the best unidimensional model minus that of the challenger, corrected interval, jointly 95 % over the
+        challengers); ``margin``; ``position`` of the interval ("above", "below" or "across" the margin,
+        "undefined"); ``cluster_low, cluster_high`` (NaN: not computed).
+    conditions : DataFrame
+        One row per condition of the rule: ``condition``, ``state`` ("met", "not met" or "open"), ``detail``.
+    gain : Interval
+        Log-loss of the item means minus that of the best unidimensional model.
+    margin : float
+        The smallest difference that matters, `MARGIN_SHARE` of the gain.
+    best : str or None
+        The best unidimensional model; None: every such fit failed.
+    challengers : tuple of str
+        Models that could show that one dimension is too few.
+    what_would_change : str
+        One sentence.
+    """
+
+    word: Word
+    because: str
+    evidence: pd.DataFrame
+    conditions: pd.DataFrame
+    gain: Interval
+    margin: float
+    best: str | None
+    challengers: tuple[str, ...]
+    what_would_change: str
+
+
+def judge(
+    comparison: Comparison,
+    *,
+    challengers: Sequence[str] | None = None,
+    power: float | None = None,
+    cluster_intervals: Mapping[str, Interval] | None = None,
+) -> Verdict:
+    """Apply the rule to a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        With the baseline row ``item_means``.
+    challengers : sequence of str, optional
+        Default: every confirmatory model, and exploratory ones up to `MAX_CHALLENGER_DIMS` dimensions.
+    power : float, optional
+        Power of the same rule on panels simulated with factor correlations of .8.
+    cluster_intervals : mapping of str to Interval, optional
+        Interval over clusters of subjects of each challenger's difference.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    PlanError
+        When the comparison has no ``item_means`` row, or a challenger was not fitted.
+    """
+    if GAIN_OVER not in comparison.table["model"].to_numpy():
+        raise PlanError(f"The verdict needs the baseline {GAIN_OVER!r}; compare with baselines=.")
+    named = _challengers(comparison.table, challengers)
+    best, candidates = strongest_unidimensional(comparison.table, comparison.failed)
+    gain = comparison.interval(best, GAIN_OVER, candidates) if best else UNDEFINED
+    margin = MARGIN_SHARE * gain.estimate
+    usable = [name for name in named if name not in comparison.failed]
+    evidence = _evidence(comparison, best, usable, margin, cluster_intervals or {})
+    conditions = _conditions(gain, evidence, [name for name in named if name not in usable], power)
+    word = _word(conditions.set_index("condition")["state"])
+    return Verdict(
+        word=word,
+        because=_because(word, best, gain, evidence),
+        evidence=evidence,
+        conditions=conditions,
+        gain=gain,
+        margin=margin,
+        best=best,
+        challengers=tuple(named),
+        what_would_change=_what_would_change(word, gain, evidence, conditions),
+    )
+
+
+def _challengers(table: pd.DataFrame, wanted: Sequence[str] | None) -> list[str]:
+    models = table[table["structure"] != "baseline"]
+    if wanted is not None:
+        unknown = sorted(set(wanted) - set(models["model"]))
+        if unknown:
+            raise PlanError(f"Challengers that were not fitted: {', '.join(unknown)}.")
+        return list(wanted)
+    small = (models["structure"] == "exploratory") & (models["dims"] <= MAX_CHALLENGER_DIMS)
+    return models.loc[small | (models["structure"] == "confirmatory"), "model"].tolist()
+
+
+def _evidence(
+    comparison: Comparison,
+    best: str | None,
+    challengers: Sequence[str],
+    margin: float,
+    clusters: Mapping[str, Interval],
+) -> pd.DataFrame:
+    rows = []
+    for name in challengers:
+        interval = comparison.interval(name, best, len(challengers)) if best else UNDEFINED
+        cluster = clusters.get(name, UNDEFINED)
+        position = _position(interval, margin)
+        rows.append([name, *interval, margin, position, cluster.low, cluster.high])
+    return pd.DataFrame(rows, columns=EVIDENCE)
+
+
+def _position(interval: Interval, margin: float) -> str:
+    if not interval.defined:
+        return "undefined"
+    if interval.low > margin:
+        return "above"
+    return "below" if interval.high < margin else "across"
+
+
+def _conditions(
+    gain: Interval, evidence: pd.DataFrame, failed: Sequence[str], power: float | None
+) -> pd.DataFrame:
+    above = evidence[evidence["position"] == "above"]
+    below = evidence["position"] == "below"
+    rows = [
+        (MEASURES, _state(gain.low > 0) if gain.defined else OPEN, _gain_detail(gain)),
+        (EXCEEDS, _state(len(above) > 0), f"{len(above)} of {len(evidence)} lower limits above the margin"),
+        (CLUSTERS, *_cluster_state(above)),
+        (
+            WITHIN,
+            _state(len(evidence) > 0 and below.all() and not failed),
+            f"{below.sum()} of {len(evidence)} upper limits below the margin"
+            + (f"; failed fits: {', '.join(failed)}" if failed else ""),
+        ),
+        (POWERFUL, *_power_state(power)),
+    ]
+    return pd.DataFrame(rows, columns=CONDITIONS)
+
+
+def _state(holds: bool | np.bool_) -> str:
+    return MET if holds else NOT_MET
+
+
+def _gain_detail(gain: Interval) -> str:
+    return (
+        f"gain {_shown(gain)}" if gain.defined else "an interval needs at least two splits and one sound fit"
+    )
+
+
+def _cluster_state(above: pd.DataFrame) -> tuple[str, str]:
+    """Does a challenger above the margin also stay above 0 over clusters of related subjects?"""
+    known = above.dropna(subset="cluster_low")
+    if (known["cluster_low"] > 0).any():
+        return MET, f"{', '.join(known.loc[known['cluster_low'] > 0, 'challenger'])}: interval above 0"
+    if len(above) and len(known) == len(above):
+        return NOT_MET, "every interval over clusters includes 0"
+    return OPEN, "the interval over clusters of related models (developers) is not computed"
+
+
+def _power_state(power: float | None) -> tuple[str, str]:
+    if power is None:
+        return OPEN, "the power of this audit to see correlations of .8 is not computed"
+    return _state(power >= MIN_POWER), f"power {power:.2f}, needed {MIN_POWER:.2f}"
+
+
+def _word(state: pd.Series) -> Word:
+    if state[MEASURES] == OPEN:
+        return "inconclusive"
+    if state[MEASURES] == NOT_MET:
+        return "nothing to measure"
+    if state[EXCEEDS] == MET and state[CLUSTERS] == MET:
+        return "not supported"
+    if state[WITHIN] == MET and state[POWERFUL] == MET:
+        return "supported"
+    return "inconclusive"
+
+
+def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFrame) -> str:
+    if best is None:
+        return "Every model with one dimension failed to fit, so there is no yardstick for more dimensions."
+    if not gain.defined:
+        return "With one split there is no spread to judge differences by; at least two splits are needed."
+    if word == "nothing to measure":
+        return (
+            "Knowing which model answers does not improve the prediction of held-out responses beyond noise: "
+            f"the best one-dimensional model gains {_shown(gain)} over item means alone."
+        )
+    if evidence.empty:
+        return (
+            "No model with more than one dimension was compared, so nothing could show that one is too few."
+        )
+    return _challenger_sentence(decisive(evidence))
+
+
+def _challenger_sentence(row: pd.Series) -> str:
+    shown = _shown(Interval(row["difference"], row["low"], row["high"]))
+    name, margin = label(row["challenger"]), f"the margin of {row['margin']:.4f}"
+    if row["position"] == "above":
+        return f"Held-out predictions improve by {shown} with {name}, more than {margin}."
+    if row["position"] == "below":
+        return f"More dimensions add at most {shown} to held-out predictions, with {name}: below {margin}."
+    return f"With {name} held-out predictions change by {shown}; the interval holds {margin}."
+
+
+def decisive(evidence: pd.DataFrame) -> pd.Series:
+    """The challenger that decides: the one whose lower limit is highest if any is above the margin, else the
+    one whose upper limit is highest."""
+    column = "low" if (evidence["position"] == "above").any() else "high"
+    return evidence.iloc[int(np.argmax(evidence[column].to_numpy()))]
+
+
+def _shown(interval: Interval) -> str:
+    text = (
+        f"{interval.estimate:.4f} nats per response (95 % interval {interval.low:.4f} to {interval.high:.4f})"
+    )
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def settling_factor(evidence: pd.DataFrame) -> float:
+    """How many times as many responses would put the intervals on one side of the margin.
+
+    Half-widths shrink with the square root of the number of responses; the differences are taken as they
+    stand. One challenger above suffices for one answer, all have to be below for the other.
+
+    Returns
+    -------
+    float
+        At least 1; infinite when a difference equals the margin.
+    """
+    half = (evidence["high"] - evidence["low"]) / 2
+    distance = evidence["difference"] - evidence["margin"]
+    with np.errstate(divide="ignore"):
+        factor = (half / distance.abs()) ** 2
+    above = factor[distance > 0]
+    return float(max(above.min() if len(above) else factor.max(), 1.0))
+
+
+def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, conditions: pd.DataFrame) -> str:
+    state = conditions.set_index("condition")["state"]
+    if word == "nothing to measure":
+        return "Responses in which models differ by more than chance, on more items or with more models."
+    if word == "supported":
+        return "A challenger whose interval reaches above the margin."
+    if word == "not supported":
+        return "Intervals of every challenger below the margin, or one over developers that includes 0."
+    if not gain.defined or evidence.empty:
+        return "A comparison of at least two splits, one sound one-dimensional fit and one challenger."
+    if state[EXCEEDS] == MET:
+        return (
+            _OPEN_CLUSTERS if state[CLUSTERS] == OPEN else "More developers, so that the interval excludes 0."
+        )
+    if state[WITHIN] == MET:
+        return (
+            _OPEN_POWER
+            if state[POWERFUL] == OPEN
+            else "A larger panel: this one could miss several dimensions."
+        )
+    return (
+        f"About {settling_factor(evidence):.1f} times as many responses would settle on which side of the "
+        "margin it lies, if the difference stays as it is."
+    )

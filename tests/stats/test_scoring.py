@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss
+from sklearn.metrics import log_loss as sklearn_log_loss
+
+from irtaudit.stats.scoring import CLIP, brier, log_likelihood, log_loss
+
+
+@pytest.fixture
+def cells():
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 2, (6, 9)).astype(float), rng.random((6, 9))
+
+
+def test_scores_equal_scikit_learns_on_the_cells_that_count(cells):
+    y, p = cells
+    where = np.random.default_rng(2).random(y.shape) < 0.4
+    y[0, 0] = np.nan
+    counted = where & ~np.isnan(y)
+    assert log_loss(y, p, where) == pytest.approx(sklearn_log_loss(y[counted], p[counted]), abs=1e-12)
+    assert brier(y, p, where) == pytest.approx(brier_score_loss(y[counted], p[counted]), abs=1e-12)
+
+
+def test_log_likelihood_is_minus_cells_times_log_loss(cells):
+    y, p = cells
+    y[2, 3] = np.nan
+    assert log_likelihood(y, p) == pytest.approx(-(y.size - 1) * log_loss(y, p), abs=1e-10)
+
+
+def test_leading_axes_are_scored_apart(cells):
+    y, p = cells
+    where = np.stack([np.eye(6, 9, dtype=bool), ~np.eye(6, 9, dtype=bool)])
+    both = log_loss(y, p, where)
+    assert both.shape == (2,)
+    assert both[1] == log_loss(y, p, where[1])
+    assert log_loss(y, np.stack([p, p]), where) == pytest.approx(both)
+
+
+def test_a_certain_miss_costs_the_clip_and_not_infinity():
+    assert log_loss([[1.0]], [[0.0]]) == pytest.approx(-np.log(CLIP))
+    assert brier([[1.0]], [[0.0]]) == 1.0
+
+
+def test_a_score_of_no_cells_is_undefined_and_not_zero(cells):
+    y, p = cells
+    none = np.zeros(y.shape, dtype=bool)
+    assert np.isnan(log_loss(y, p, none))
+    assert np.isnan(brier(y, p, none))
