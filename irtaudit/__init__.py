@@ -11,20 +11,34 @@ from typing import TYPE_CHECKING, Any
 from irtaudit._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from irtaudit.data.bundled import load_swebench_verified as load_swebench_verified
+    from irtaudit.data.responses import ResponseMatrix as ResponseMatrix
+    from irtaudit.data.screen import screen as screen
+    from irtaudit.data.splits import Splits as Splits
+    from irtaudit.data.splits import make_splits as make_splits
     from irtaudit.errors import ConvergenceWarning as ConvergenceWarning
     from irtaudit.errors import DataError as DataError
     from irtaudit.errors import FitError as FitError
     from irtaudit.errors import IrtAuditError as IrtAuditError
     from irtaudit.errors import PlanError as PlanError
     from irtaudit.errors import StorageError as StorageError
+    from irtaudit.irt.spec import ModelSpec as ModelSpec
+    from irtaudit.report.section import Section as Section
 
 _HOMES = {
     "ConvergenceWarning": "irtaudit.errors",
     "DataError": "irtaudit.errors",
     "FitError": "irtaudit.errors",
     "IrtAuditError": "irtaudit.errors",
+    "ModelSpec": "irtaudit.irt.spec",
     "PlanError": "irtaudit.errors",
+    "ResponseMatrix": "irtaudit.data.responses",
+    "Section": "irtaudit.report.section",
+    "Splits": "irtaudit.data.splits",
     "StorageError": "irtaudit.errors",
+    "load_swebench_verified": "irtaudit.data.bundled",
+    "make_splits": "irtaudit.data.splits",
+    "screen": "irtaudit.data.screen",
 }
 
 __all__ = sorted(_HOMES)

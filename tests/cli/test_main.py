@@ -1,0 +1,150 @@
+"""Every way a command can end: its exit code, its one message, and nothing a user has to decode."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+
+import click
+import pytest
+
+from irtaudit import cli
+from irtaudit.errors import ConvergenceWarning, DataError, FitError, PlanError, StorageError
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run ``irtaudit planted`` with the given body as its command; returns the exit code."""
+    monkeypatch.delenv("IRTAUDIT_DEBUG", raising=False)
+
+    def run_planted(body: Callable[[], None], *options: str) -> int:
+        module = ModuleType("planted_command")
+        module.command = click.command("planted")(body)  # type: ignore[attr-defined] # a module made by hand
+        monkeypatch.setitem(sys.modules, "planted_command", module)
+        monkeypatch.setitem(cli.COMMANDS, "planted", "planted_command")
+        return exit_code(*options, "planted")
+
+    return run_planted
+
+
+def exit_code(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments), prog_name="irtaudit")
+    return int(ended.value.code or 0)
+
+
+def raiser(error: BaseException) -> Callable[[], None]:
+    def body() -> None:
+        raise error
+
+    return body
+
+
+def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code() == 0
+    alone = capsys.readouterr().out
+    assert exit_code("--help") == 0
+    assert capsys.readouterr().out == alone
+    assert all(f" {code}  " in alone for code in (0, 1, 2, 3, 70, 130))
+    assert all(f"  {name} " in alone for name in cli.COMMANDS)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--version") == 0
+    assert capsys.readouterr().out == f"irtaudit {cli.__version__}\n"
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_exists_and_says_what_it_is_for(name: str) -> None:
+    command = import_module(cli.COMMANDS[name]).command
+    assert isinstance(command, click.Command)
+    assert command.get_short_help_str()
+
+
+@pytest.mark.parametrize("arguments", [["audti"], ["--no-such-option"]])
+def test_what_it_does_not_know_is_a_usage_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*arguments) == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (DataError("a.csv, line 3: score 2 is not 0 or 1"), 2, "a.csv, line 3: score 2 is not 0 or 1"),
+        (PlanError("no model named 5pl"), 2, "no model named 5pl"),
+        (FitError("no restart of unidimensional_2pl could be fitted"), 2, "unidimensional_2pl"),
+        (StorageError("fits/1.safetensors is truncated"), 3, "fits/1.safetensors is truncated"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out/audit.json"),
+            3,
+            "out/audit.json: No space left",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "out"), 3, "out: Permission denied"),
+        (MemoryError(), 3, "out of memory"),
+        (KeyboardInterrupt(), 130, "the same command again goes on from there"),
+        (click.Abort(), 130, "interrupted"),
+        (ZeroDivisionError("float division by zero"), 70, "ZeroDivisionError: float division by zero"),
+    ],
+)
+def test_an_error_is_one_message_and_its_code(
+    error: BaseException, code: int, said: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(raiser(error)) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("irtaudit: error: ")
+    assert said in err
+    assert err.count("\n") == (2 if code == 70 else 1)
+    assert "Traceback" not in err
+
+
+def test_debug_shows_the_traceback_and_keeps_the_code(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(raiser(KeyError("theta")), "--debug") == 70
+    assert "Traceback" in capsys.readouterr().err
+    monkeypatch.setenv("IRTAUDIT_DEBUG", "1")
+    assert run(raiser(DataError("empty file"))) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_check_command_flags_with_its_own_code(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(lambda: click.get_current_context().exit(1)) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_our_warnings_are_one_plain_line(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    def body() -> None:
+        warnings.warn("slope scale sits at its boundary", ConvergenceWarning, stacklevel=1)
+
+    shown_before = warnings.showwarning
+    assert run(body) == 0
+    assert capsys.readouterr().err == "irtaudit: warning: slope scale sits at its boundary\n"
+    assert warnings.showwarning is shown_before
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    program = (
+        "import sys, types, click; from irtaudit import cli\n"
+        "module = types.ModuleType('talk')\n"
+        "module.command = click.command()(lambda: [sys.stdout.write('line\\n' * 9) for _ in range(99_999)])\n"
+        "sys.modules['talk'] = module; cli.COMMANDS['talk'] = 'talk'\n"
+        "cli.main(['talk'])\n"
+    )
+    reading, writing = os.pipe()
+    with subprocess.Popen([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE) as talking:
+        os.close(writing)
+        os.read(reading, 10)
+        os.close(reading)
+        assert talking.communicate(timeout=60)[1] == b""
+    assert talking.returncode == 141
