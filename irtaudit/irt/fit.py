@@ -1,0 +1,491 @@
+"""Fit models: cut the work into tiles, run them on one core or many, keep what is done, gather results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.splits import Splits
+from irtaudit.errors import ConvergenceWarning, FitError, PlanError
+from irtaudit.irt.engine import FitKey, TileState, one_thread, run_tile
+from irtaudit.irt.kernel import Cells, correlation_cholesky, pack_cells
+from irtaudit.irt.layout import Layout
+from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
+from irtaudit.irt.presets import RETRY, Preset, get_preset
+from irtaudit.irt.result import FitResult
+from irtaudit.irt.spec import ModelSpec
+from irtaudit.irt.store import Outcomes, find_outcomes, save_outcomes, stack
+from irtaudit.stats.scoring import brier, log_likelihood, log_loss
+
+Progress = Callable[[int, int], None]
+
+ENGINE_VERSION = 1
+"""Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
+CELLS_PER_TILE = 400_000
+MAX_FITS_PER_TILE = 20
+SECONDS_PER_CELL = 3e-9
+SECONDS_WORTH_A_WORKER = 20.0
+NEAR_BOUNDARY = 0.05
+ELBO_CHECKS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Tile:
+    """One batch of fits of one model on one split, ready to be sent to a worker."""
+
+    layout: Layout
+    responses: NDArray[np.uint8]
+    train: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    keys: tuple[FitKey, ...]
+    digests: tuple[str, ...]
+    preset: Preset
+    device: str
+
+
+def fit(
+    matrix: ResponseMatrix,
+    spec: ModelSpec,
+    splits: Splits | None = None,
+    *,
+    n_restarts: int = 20,
+    preset: str | Preset = "default",
+    seed: int = 0,
+    device: str = "auto",
+    workers: int | None = None,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> FitResult:
+    """Fit one model by stochastic variational inference, every split and restart of it.
+
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+        Screened responses, subjects x items.
+    spec : ModelSpec
+    splits : Splits, optional
+        Held-out cells; default none, so that every observed cell is fitted.
+    n_restarts : int
+        Random starts per split. The one with the highest training log-likelihood is selected; held-out
+        cells never select.
+    preset : {"default", "paper", "quick"} or Preset
+    seed : int
+        With the split and the restart it names the noise of a fit, so neither tiles nor workers matter.
+    device : str
+        ``auto`` (CUDA where there is one), ``cpu``, ``cuda``, ``cuda:1``, ...
+    workers : int, optional
+        Processes; default as many as there are cores where the work is worth it. joblib runs them, so
+        ``joblib.parallel_config(backend="dask")`` sends the tiles to a cluster.
+    store : Path, optional
+        Folder in which finished fits are kept and looked for.
+    progress : callable, optional
+        Called with the numbers of fits done and in all.
+
+    Returns
+    -------
+    FitResult
+
+    Raises
+    ------
+    FitError
+        When every restart of a split diverged, retries included.
+    PlanError
+        When the model or an option does not fit the matrix.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When restarts diverged or a learned scale sits near its boundary.
+    """
+    return fit_all(
+        matrix,
+        [spec],
+        splits,
+        n_restarts=n_restarts,
+        preset=preset,
+        seed=seed,
+        device=device,
+        workers=workers,
+        store=store,
+        progress=progress,
+    )[spec.name]
+
+
+def fit_all(
+    matrix: ResponseMatrix,
+    specs: Iterable[ModelSpec],
+    splits: Splits | None = None,
+    *,
+    n_restarts: int = 20,
+    preset: str | Preset = "default",
+    seed: int = 0,
+    device: str = "auto",
+    workers: int | None = None,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> dict[str, FitResult]:
+    """Fit several models to the same cells; their tiles share the workers.
+
+    Parameters
+    ----------
+    specs : iterable of ModelSpec
+        Models with different names.
+    matrix, splits, n_restarts, preset, seed, device, workers, store, progress
+        As in :func:`fit`.
+
+    Returns
+    -------
+    dict of FitResult
+        By model name, in the order of `specs`.
+
+    Raises
+    ------
+    FitError, PlanError
+        As in :func:`fit`.
+    """
+    models = list(specs)
+    _check(matrix, models, splits, n_restarts, workers)
+    chosen, where = get_preset(preset), _resolve_device(device)
+    tests = _held_out(matrix, splits)
+    wanted = {
+        spec.name: _digests(matrix, spec, matrix.observed & ~tests, chosen, seed, n_restarts, where)
+        for spec in models
+    }
+    every = [digest for rows in wanted.values() for row in rows for digest in row]
+    done = find_outcomes(store, every) if store is not None else {}
+    tiles = [
+        tile
+        for spec in models
+        for tile in _tiles(matrix, spec, tests, wanted[spec.name], done, chosen, seed, where)
+    ]
+    report = progress or (lambda _done, _total: None)
+    report(len(done), len(every))
+    for digests, outcomes in _run(tiles, store, _n_workers(workers, tiles, where)):
+        done |= {digest: outcomes.rows([i]) for i, digest in enumerate(digests)}
+        report(len(done), len(every))
+    return {
+        spec.name: _gather(matrix, spec, splits, tests, wanted[spec.name], done, chosen, seed)
+        for spec in models
+    }
+
+
+# Cutting the work ------------------------------------------------------------------------------------
+
+
+def _check(
+    matrix: ResponseMatrix,
+    specs: Sequence[ModelSpec],
+    splits: Splits | None,
+    n_restarts: int,
+    workers: int | None,
+) -> None:
+    names = [spec.name for spec in specs]
+    if not names:
+        raise PlanError("No model was named; give at least one.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise PlanError(f"Two models are named {twice!r}; give each its own name.")
+    if n_restarts < 1:
+        raise PlanError(f"n_restarts is {n_restarts}; expected at least 1.")
+    if workers is not None and workers < 1:
+        raise PlanError(f"workers is {workers}; expected at least 1.")
+    shape = (matrix.n_subjects, matrix.n_items)
+    if splits is not None and splits.test.shape[1:] != shape:
+        raise PlanError(f"The splits are for a {splits.test.shape[1:]} matrix, but this one is {shape}.")
+    for spec in specs:
+        spec.pattern(matrix.n_items)
+
+
+def _resolve_device(device: str) -> str:
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise PlanError(f"There is no device {device!r}; use auto, cpu, cuda or cuda:<number>.") from error
+    if kind not in ("cpu", "cuda"):
+        raise PlanError(f"Device {device!r} is not supported; use auto, cpu, cuda or cuda:<number>.")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise PlanError(f"Device {device!r} was asked for, but this machine has no usable CUDA device.")
+    return device
+
+
+def _held_out(matrix: ResponseMatrix, splits: Splits | None) -> NDArray[np.bool_]:
+    """(split, subject, item): the observed cells that each split holds out."""
+    if splits is None:
+        return np.zeros((1, matrix.n_subjects, matrix.n_items), dtype=bool)
+    return splits.test & matrix.observed
+
+
+def _digests(
+    matrix: ResponseMatrix,
+    spec: ModelSpec,
+    trains: NDArray[np.bool_],
+    preset: Preset,
+    seed: int,
+    n_restarts: int,
+    device: str,
+) -> list[list[str]]:
+    """(split, restart): a digest of everything that the numbers of a fit depend on."""
+    names = json.dumps([list(matrix.subjects.index), list(matrix.items.index)])
+    cells = np.where(matrix.observed, matrix.responses, 2).astype(np.uint8).tobytes()
+    base = hashlib.sha256(names.encode() + cells)
+    settings = {
+        "engine": ENGINE_VERSION,
+        "spec": {k: v for k, v in asdict(spec).items() if k not in ("name", "factors")},
+        "preset": {k: v for k, v in asdict(preset).items() if k != "name"},
+        "seed": seed,
+        "device": torch.device(device).type,
+    }
+    base.update(json.dumps(settings, sort_keys=True).encode())
+    rows = []
+    for s, train in enumerate(trains):
+        of_split = base.copy()
+        of_split.update(np.packbits(train).tobytes() + f"split {s}".encode())
+        digest = of_split.hexdigest()
+        rows.append([hashlib.sha256(f"{digest} restart {r}".encode()).hexdigest() for r in range(n_restarts)])
+    return rows
+
+
+def _tiles(
+    matrix: ResponseMatrix,
+    spec: ModelSpec,
+    tests: NDArray[np.bool_],
+    digests: Sequence[Sequence[str]],
+    done: Mapping[str, Outcomes],
+    preset: Preset,
+    seed: int,
+    device: str,
+) -> list[_Tile]:
+    """Batches of the fits that are not done, each within one split."""
+    layout = Layout(spec, matrix.n_subjects, matrix.n_items)
+    responses = np.nan_to_num(matrix.responses, nan=0.0).astype(np.uint8)
+    size = _tile_size(layout, device)
+    tiles = []
+    for s, test in enumerate(tests):
+        open_ = [r for r, digest in enumerate(digests[s]) if digest not in done]
+        for start in range(0, len(open_), size):
+            part = open_[start : start + size]
+            keys = tuple(FitKey(seed, s, r) for r in part)
+            found = tuple(digests[s][r] for r in part)
+            train = matrix.observed & ~test
+            tiles.append(_Tile(layout, responses, train, test, keys, found, preset, device))
+    return tiles
+
+
+def _tile_size(layout: Layout, device: str) -> int:
+    """Fits per batch: what the caches like on a CPU, what memory allows on a GPU."""
+    if torch.device(device).type == "cpu":
+        return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.cell_width))
+    free, _ = torch.cuda.mem_get_info(torch.device(device))
+    per_fit = 4 * (4 * layout.cell_width + 64 * layout.width)
+    return max(1, int(0.6 * free) // per_fit)
+
+
+# Running it ------------------------------------------------------------------------------------------
+
+
+def _n_workers(workers: int | None, tiles: Sequence[_Tile], device: str) -> int:
+    if torch.device(device).type != "cpu":
+        return 1
+    if workers is not None:
+        return min(workers, max(1, len(tiles)))
+    seconds = sum(len(t.keys) * t.preset.epochs * t.layout.cell_width * SECONDS_PER_CELL for t in tiles)
+    return max(1, min(joblib.cpu_count(), len(tiles), int(seconds // SECONDS_WORTH_A_WORKER) + 1))
+
+
+def _run(
+    tiles: Sequence[_Tile], store: Path | None, workers: int
+) -> Iterable[tuple[tuple[str, ...], Outcomes]]:
+    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    _job = joblib.delayed(_fit_tile)
+    done: Iterable[tuple[tuple[str, ...], Outcomes]] = pool(
+        joblib.delayed(_fit_tile)(t, store) for t in tiles
+    )
+    return done
+
+
+def _fit_tile(tile: _Tile, store: Path | None) -> tuple[tuple[str, ...], Outcomes]:
+    """Run a tile, give its diverged fits their second chance, score and save it."""
+    with one_thread():
+        cells = _cells(tile)
+        outcomes = _outcomes(tile, run_tile(tile.layout, cells, tile.keys, tile.preset), tile.preset, 0)
+        again = np.flatnonzero(~outcomes.finite).tolist()
+        if again:
+            keys = [replace(tile.keys[i], attempt=1) for i in again]
+            second = _outcomes(tile, run_tile(tile.layout, cells, keys, RETRY), RETRY, 1)
+            kept = [i for i in range(len(tile.keys)) if i not in again]
+            order = np.argsort(kept + again).tolist()
+            outcomes = stack([outcomes.rows(kept), second]).rows(order)
+    if store is not None:
+        save_outcomes(store, tile.digests, outcomes)
+    return tile.digests, outcomes
+
+
+def _cells(tile: _Tile) -> Cells:
+    device = torch.device(tile.device)
+    train = torch.as_tensor(tile.train[None], device=device, dtype=torch.float32)
+    passes = torch.as_tensor(tile.responses[None], device=device, dtype=torch.float32) * train
+    return Cells(pack_cells(passes, tile.layout), pack_cells(train, tile.layout))
+
+
+def _outcomes(tile: _Tile, state: TileState, preset: Preset, retries: int) -> Outcomes:
+    n = len(state.finite)
+    scores = np.full((3, n), np.nan)
+    for i in np.flatnonzero(state.finite):
+        scores[:, i] = _scores(tile, state.loc[i], state.log_scale[i])
+    train_log_lik, held_out_log_loss, held_out_brier = scores
+    return Outcomes(
+        loc=state.loc,
+        log_scale=state.log_scale,
+        hyper=state.hyper,
+        elbo=state.elbo,
+        train_log_lik=train_log_lik,
+        log_loss=held_out_log_loss,
+        brier=held_out_brier,
+        epochs=np.full(n, preset.epochs),
+        retries=np.full(n, retries),
+        finite=state.finite,
+    )
+
+
+def _scores(tile: _Tile, loc: NDArray[np.floating], log_scale: NDArray[np.floating]) -> tuple[float, ...]:
+    """Training log-likelihood, held-out log-loss and Brier score of one fit, plug-in."""
+    sites = plug_in(tile.layout.unpack(loc), tile.layout.unpack(np.exp(log_scale)))
+    p, y = pass_probability(tile.layout, sites), tile.responses
+    return (
+        float(log_likelihood(y, p, tile.train)),
+        float(log_loss(y, p, tile.test)),
+        float(brier(y, p, tile.test)),
+    )
+
+
+# Gathering it ----------------------------------------------------------------------------------------
+
+
+def _gather(
+    matrix: ResponseMatrix,
+    spec: ModelSpec,
+    splits: Splits | None,
+    tests: NDArray[np.bool_],
+    digests: Sequence[Sequence[str]],
+    done: Mapping[str, Outcomes],
+    preset: Preset,
+    seed: int,
+) -> FitResult:
+    layout = Layout(spec, matrix.n_subjects, matrix.n_items)
+    names = _split_names(splits)
+    shape = (len(digests), len(digests[0]))
+    outcomes = stack([done[digest] for row in digests for digest in row])
+    restarts = _restart_table(spec, names, shape, outcomes)
+    notes = _warnings(layout, restarts, outcomes)
+    for note in notes:
+        warnings.warn(f"{spec.name}: {note}", ConvergenceWarning, stacklevel=4)
+    grid = {name: getattr(outcomes, name).reshape(*shape, -1) for name in ("loc", "log_scale", "hyper")}
+    result = FitResult(
+        spec=spec,
+        subjects=tuple(matrix.subjects.index),
+        items=tuple(matrix.items.index),
+        splits=names,
+        train_cells=tuple(int((matrix.observed & ~test).sum()) for test in tests),
+        means=layout.unpack(grid["loc"]),
+        sds=layout.unpack(np.exp(grid["log_scale"])),
+        hypers=_hyper_values(layout, grid["hyper"]),
+        restarts=restarts,
+        heldout=pd.DataFrame(columns=["split", "log_loss", "log_loss_predictive", "brier"]),
+        elbo_path=outcomes.elbo.reshape(*shape, -1),
+        seed=seed,
+        preset=preset,
+        data_sha256=matrix.sha256,
+        warnings=notes,
+    )
+    return result if splits is None else replace(result, heldout=_heldout(result, matrix, tests))
+
+
+def _split_names(splits: Splits | None) -> tuple[str, ...]:
+    if splits is None:
+        return ("all",)
+    names = [f"split {s + 1}" if seed is None else str(seed) for s, seed in enumerate(splits.seeds)]
+    unique = len(set(names)) == len(names)
+    return tuple(names if unique else [f"split {s + 1}" for s in range(len(names))])
+
+
+def _restart_table(
+    spec: ModelSpec, splits: Sequence[str], shape: tuple[int, int], outcomes: Outcomes
+) -> pd.DataFrame:
+    lik = outcomes.train_log_lik.reshape(shape)
+    late = [row[np.isfinite(row)][-ELBO_CHECKS:] for row in outcomes.elbo]
+    elbo = np.array([row.mean() if row.size else np.nan for row in late])
+    elbo = np.where(outcomes.finite, elbo, np.nan)
+    failed = [split for split, row in zip(splits, lik, strict=True) if np.isnan(row).all()]
+    if failed:
+        raise FitError(
+            f"Every restart of {spec.name} diverged on split {failed[0]}, retries at a lower learning rate "
+            "included. Simplify the model, or drop subjects and items with very few responses."
+        )
+    best = np.nanargmax(lik, axis=1)[:, None] == np.arange(shape[1])
+    best_elbo = np.nanargmax(elbo.reshape(shape), axis=1)[:, None] == np.arange(shape[1])
+    return pd.DataFrame(
+        {
+            "split": np.repeat(splits, shape[1]),
+            "restart": np.tile(np.arange(shape[1]), shape[0]),
+            "train_log_lik": outcomes.train_log_lik,
+            "elbo": elbo,
+            "log_loss": outcomes.log_loss,
+            "brier": outcomes.brier,
+            "epochs": outcomes.epochs,
+            "stop_reason": np.where(outcomes.finite, "schedule ended", "diverged"),
+            "retries": outcomes.retries,
+            "selected": best.ravel(),
+            "elbo_best": best_elbo.ravel(),
+        }
+    )
+
+
+def _hyper_values(layout: Layout, packed: NDArray[np.floating]) -> dict[str, NDArray[np.floating]]:
+    values: dict[str, NDArray[np.floating]] = {}
+    for hyper in layout.hypers:
+        free = packed[..., layout.hyper_slices[hyper.name]]
+        if hyper.support == "correlation":
+            factor = correlation_cholesky(torch.as_tensor(free), layout.spec.dims).numpy()
+            values[hyper.name] = factor @ np.swapaxes(factor, -1, -2)
+        else:
+            values[hyper.name] = (np.exp(free) if hyper.support == "positive" else free)[..., 0]
+    return values
+
+
+def _warnings(layout: Layout, restarts: pd.DataFrame, outcomes: Outcomes) -> tuple[str, ...]:
+    notes = []
+    diverged = int((~outcomes.finite).sum())
+    if diverged:
+        notes.append(f"{diverged} of {len(restarts)} restarts diverged, retries included, and are left out.")
+    values = _hyper_values(layout, outcomes.hyper[restarts["selected"].to_numpy()])
+    for hyper in layout.hypers:
+        if hyper.support == "positive" and (values[hyper.name] < NEAR_BOUNDARY).any():
+            notes.append(
+                f"The learned {hyper.name} is {values[hyper.name].min():.3f}, near its boundary at zero: the "
+                "items hardly differ in it, or are too few to tell."
+            )
+    return tuple(notes)
+
+
+def _heldout(result: FitResult, matrix: ResponseMatrix, tests: NDArray[np.bool_]) -> pd.DataFrame:
+    chosen = result.restarts[result.restarts["selected"]].set_index("split")
+    rows = []
+    for s, (name, test) in enumerate(zip(result.splits, tests, strict=True)):
+        seed = (result.seed, s, result.selected_restart(s))
+        p = posterior_predictive(result.layout, *result.posterior(s), seed=seed)
+        averaged = float(log_loss(matrix.responses, p, test))
+        rows.append((name, chosen.loc[name, "log_loss"], averaged, chosen.loc[name, "brier"]))
+    return pd.DataFrame(rows, columns=["split", "log_loss", "log_loss_predictive", "brier"])

@@ -1,0 +1,188 @@
+"""What a fit gives: the posterior of every restart, which one was selected, and how it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from irtaudit.irt.layout import Layout
+from irtaudit.irt.predict import pass_probability, plug_in, slope_matrix
+from irtaudit.irt.presets import Preset
+from irtaudit.irt.spec import ModelSpec
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A fitted item response model, every split and restart of it. Numpy and pandas only.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    subjects, items : tuple of str
+    splits : tuple of str
+        Name of each split; ``("all",)`` where every observed cell was fitted.
+    train_cells : tuple of int
+        Training responses per split.
+    means, sds : mapping of arrays
+        Posterior mean and SD of each latent site: ``theta`` (split, restart, subject, dim) in SDs of the
+        population; ``log_slope`` or ``slope`` (split, restart, loading), log logits or logits per unit of
+        theta, (split, restart, dim) in a 1PL; ``intercept``, ``logit_guess`` (split, restart, item), logits.
+    hypers : mapping of arrays
+        Learned hyperparameters (split, restart); ``factor_correlation`` (split, restart, dim, dim) is the
+        prior's matrix R, see :attr:`factor_correlations` for the estimate.
+    restarts : DataFrame
+        Columns ``split, restart, train_log_lik`` (plug-in, nats), ``elbo`` (mean of the last checks, nats),
+        ``log_loss, brier`` (plug-in, held-out cells), ``epochs, stop_reason, retries, selected, elbo_best``.
+    heldout : DataFrame
+        Columns ``split, log_loss`` (plug-in), ``log_loss_predictive`` (posterior predictive), ``brier``, of
+        the selected restart; no rows without held-out cells.
+    elbo_path : (split, restart, check) array
+        ELBO in nats, as training went on.
+    seed : int
+    preset : Preset
+    data_sha256 : str
+    predictor : str
+        What ``log_loss`` and ``brier`` use.
+    warnings : tuple of str
+        What did not settle, or sits at a boundary.
+    """
+
+    spec: ModelSpec
+    subjects: tuple[str, ...]
+    items: tuple[str, ...]
+    splits: tuple[str, ...]
+    train_cells: tuple[int, ...]
+    means: Mapping[str, Array]
+    sds: Mapping[str, Array]
+    hypers: Mapping[str, Array]
+    restarts: pd.DataFrame
+    heldout: pd.DataFrame
+    elbo_path: Array
+    seed: int
+    preset: Preset
+    data_sha256: str
+    predictor: str = "plug-in"
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Shapes of the model on this matrix."""
+        return Layout(self.spec, len(self.subjects), len(self.items))
+
+    def selected_restart(self, split: int = 0) -> int:
+        """Restart with the highest training log-likelihood of a split (by position)."""
+        rows = self.restarts[(self.restarts["split"] == self.splits[split]) & self.restarts["selected"]]
+        return int(rows["restart"].iloc[0])
+
+    def posterior(
+        self, split: int = 0, restart: int | None = None
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Posterior means and SDs of one fit.
+
+        Parameters
+        ----------
+        split : int
+            Position of the split.
+        restart : int, optional
+            Default the selected one.
+
+        Returns
+        -------
+        means, sds : dict of arrays
+            As :attr:`means` and :attr:`sds`, without their first two axes.
+        """
+        r = self.selected_restart(split) if restart is None else restart
+        return (
+            {name: values[split, r] for name, values in self.means.items()},
+            {name: values[split, r] for name, values in self.sds.items()},
+        )
+
+    def probabilities(self, split: int = 0, restart: int | None = None) -> Array:
+        """Plug-in probability of a pass for every cell.
+
+        Parameters
+        ----------
+        split, restart : int
+            As in :meth:`posterior`.
+
+        Returns
+        -------
+        (subject, item) array
+        """
+        return pass_probability(self.layout, plug_in(*self.posterior(split, restart)))
+
+    @cached_property
+    def abilities(self) -> pd.DataFrame:
+        """Abilities by the selected restart of the first split.
+
+        Returns
+        -------
+        DataFrame indexed by subject
+            Columns ``<factor>`` and ``<factor>_sd`` for every factor: posterior mean and SD of theta.
+        """
+        means, sds = self.posterior()
+        columns = {}
+        for d, factor in enumerate(self.spec.factors):
+            columns[factor] = means["theta"][:, d]
+            columns[f"{factor}_sd"] = sds["theta"][:, d]
+        return pd.DataFrame(columns, index=pd.Index(self.subjects, name="subject"))
+
+    @cached_property
+    def item_parameters(self) -> pd.DataFrame:
+        """Item parameters by the selected restart of the first split.
+
+        Returns
+        -------
+        DataFrame indexed by item
+            Columns ``slope_<factor>, slope_<factor>_sd`` (logits per unit of theta), ``intercept,
+            intercept_sd`` (logits), and in a 3PL ``guess, guess_sd`` (probability; SD by the delta method).
+        """
+        means, sds = self.posterior()
+        slope, slope_sd = self._slopes(means, sds)
+        columns = {}
+        for d, factor in enumerate(self.spec.factors):
+            columns[f"slope_{factor}"] = slope[:, d]
+            columns[f"slope_{factor}_sd"] = slope_sd[:, d]
+        columns |= {"intercept": means["intercept"], "intercept_sd": sds["intercept"]}
+        if self.spec.family == "3pl":
+            guess = expit(means["logit_guess"])
+            columns |= {"guess": guess, "guess_sd": guess * (1 - guess) * sds["logit_guess"]}
+        return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
+
+    @cached_property
+    def factor_correlations(self) -> pd.DataFrame | None:
+        """Correlations of the abilities of this panel, by the selected restart of the first split.
+
+        The correlation matrix of the centred second moments ``(1/N) sum_i (m_i m_i' + V_i)``, with m_i and
+        V_i the posterior mean and covariance of theta_i under the learned prior.
+
+        Returns
+        -------
+        DataFrame (factor, factor), or None where the model has one factor or fixes them uncorrelated
+        """
+        if not self.spec.correlated:
+            return None
+        means, sds = self.posterior()
+        centred = means["theta"] - means["theta"].mean(axis=0)
+        moments = centred.T @ centred / len(centred) + np.diag((sds["theta"] ** 2).mean(axis=0))
+        scale = np.sqrt(np.diag(moments))
+        factors = list(self.spec.factors)
+        return pd.DataFrame(moments / np.outer(scale, scale), index=factors, columns=factors)
+
+    def _slopes(self, means: Mapping[str, Array], sds: Mapping[str, Array]) -> tuple[Array, Array]:
+        """(item, dim) posterior means and SDs of the slopes."""
+        mean = slope_matrix(self.layout, plug_in(means, sds))
+        site = self.layout.latents[1].name
+        if site == "slope":
+            return mean, slope_matrix(self.layout, sds)
+        # A log-normal slope has SD mean * sqrt(exp(s^2) - 1); logs, so that the matrix is filled alike.
+        spread = {site: np.log(np.sqrt(np.expm1(np.asarray(sds[site], np.float64) ** 2)))}
+        return mean, mean * slope_matrix(self.layout, spread)
