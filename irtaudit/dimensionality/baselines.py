@@ -15,7 +15,7 @@ Both baselines are fitted to training cells alone and scored on held-out cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 from irtaudit.stats.smoothing import shrunken_rates
 
 Array = NDArray[Any]
+CELLS = (-2, -1)
+"""Axes of the cells of a split."""
 HALF = 0.5
 """Passes and fails added to the totals of ``item_subject_logit``."""
 
@@ -75,7 +77,9 @@ BASELINES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def additive_baselines(matrix: ResponseMatrix, splits: Splits) -> pd.DataFrame:
+def additive_baselines(
+    matrix: ResponseMatrix, splits: Splits, names: Sequence[str] | None = None
+) -> pd.DataFrame:
     """Score both baselines on every split.
 
     Parameters
@@ -83,6 +87,8 @@ def additive_baselines(matrix: ResponseMatrix, splits: Splits) -> pd.DataFrame:
     matrix : ResponseMatrix
         The screened matrix.
     splits : Splits
+    names : sequence of str, optional
+        Names of the splits as the fits have them (`FitResult.splits`); default the seed of each split.
 
     Returns
     -------
@@ -93,7 +99,7 @@ def additive_baselines(matrix: ResponseMatrix, splits: Splits) -> pd.DataFrame:
     """
     train, test = splits.training(matrix), splits.heldout(matrix)
     shared = {
-        "split": split_names(splits),
+        "split": list(names or map(str, splits.seeds)),
         "train_cells": train.sum(axis=(1, 2)),
         "note": [_constant_note(n) for n in constant_items(matrix.responses, train)],
     }
@@ -108,10 +114,10 @@ def additive_baselines(matrix: ResponseMatrix, splits: Splits) -> pd.DataFrame:
                     "family": "additive",
                     "structure": "baseline",
                     "dims": 0,
-                    "log_loss": log_loss(matrix.responses, p, test),
+                    "log_loss": log_loss(matrix.responses, p, test, axis=CELLS),
                     "log_loss_predictive": np.nan,
-                    "brier": brier(matrix.responses, p, test),
-                    "train_log_lik": log_likelihood(matrix.responses, p, train),
+                    "brier": brier(matrix.responses, p, test, axis=CELLS),
+                    "train_log_lik": log_likelihood(matrix.responses, p, train, axis=CELLS),
                     "fitted_quantities": counts.paper,
                     "fitted_quantities_exact": counts.exact,
                     "restart_sd": np.nan,
@@ -136,11 +142,6 @@ def constant_items(responses: Array, train: Array) -> Array:
     """
     passes, seen = _totals(responses, train, axis=-2)
     return np.asarray(((passes == 0) | (passes == seen)).sum(axis=-1))
-
-
-def split_names(splits: Splits) -> list[str]:
-    """Name of each split: the seed that drew it, else its number from 0."""
-    return [str(s if seed is None else seed) for s, seed in enumerate(splits.seeds)]
 
 
 def _totals(responses: Array, train: Array, axis: int | tuple[int, ...]) -> tuple[Array, Array]:

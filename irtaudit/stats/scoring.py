@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,65 +10,92 @@ from numpy.typing import ArrayLike, NDArray
 CLIP = 1e-8
 """Probabilities are moved into [CLIP, 1 - CLIP] before a logarithm is taken."""
 
+Axes = tuple[int, ...]
 
-def log_loss(outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None) -> NDArray[Any]:
-    """Mean negative log-likelihood of 0/1 outcomes.
+
+@overload
+def log_loss(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: None = None
+) -> float: ...
+@overload
+def log_loss(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: Axes
+) -> NDArray[np.float64]: ...
+def log_loss(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: Axes | None = None
+) -> Any:
+    """Mean negative log-likelihood of 0/1 outcomes, in nats per outcome.
 
     Parameters
     ----------
-    outcomes : (..., subject, item) array of 0, 1 or NaN
-        A cell that is NaN never counts.
-    probabilities : (..., subject, item) array
+    outcomes : array of 0, 1 or NaN
+        NaN never counts.
+    probabilities : array
         Probability of a 1; broadcast against `outcomes`.
-    where : (..., subject, item) bool array, optional
-        The cells that count; default all.
+    where : bool array, optional
+        The outcomes that count; default all.
+    axis : tuple of int, optional
+        Axes to average over, (-2, -1) for one value per split of (split, subject, item); default all.
 
     Returns
     -------
-    (...) array
-        Nats per cell, averaged over the last two axes; NaN where no cell counts.
+    float, or array where `axis` is given
+        NaN where nothing counts.
     """
-    return _mean(_nats(outcomes, probabilities), outcomes, where)
+    return _mean(_nats(outcomes, probabilities), outcomes, where, axis)
 
 
-def brier(outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None) -> NDArray[Any]:
+@overload
+def brier(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: None = None
+) -> float: ...
+@overload
+def brier(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: Axes
+) -> NDArray[np.float64]: ...
+def brier(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: Axes | None = None
+) -> Any:
     """Mean squared difference between 0/1 outcomes and their probabilities (Brier 1950).
 
     Parameters
     ----------
-    outcomes : (..., subject, item) array of 0, 1 or NaN
-    probabilities : (..., subject, item) array
-    where : (..., subject, item) bool array, optional
-        The cells that count; default all.
+    outcomes, probabilities, where, axis
+        As in :func:`log_loss`.
 
     Returns
     -------
-    (...) array
-        Averaged over the last two axes; NaN where no cell counts.
+    float, or array where `axis` is given
+        NaN where nothing counts.
     """
     squares = (np.asarray(outcomes, dtype=float) - np.asarray(probabilities, dtype=float)) ** 2
-    return _mean(squares, outcomes, where)
+    return _mean(squares, outcomes, where, axis)
 
 
+@overload
 def log_likelihood(
-    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None
-) -> NDArray[Any]:
-    """Sum over cells of the log-probability of what was observed.
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: None = None
+) -> float: ...
+@overload
+def log_likelihood(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: Axes
+) -> NDArray[np.float64]: ...
+def log_likelihood(
+    outcomes: ArrayLike, probabilities: ArrayLike, where: ArrayLike | None = None, *, axis: Axes | None = None
+) -> Any:
+    """Sum over outcomes of the log-probability of what was observed, in nats.
 
     Parameters
     ----------
-    outcomes : (..., subject, item) array of 0, 1 or NaN
-    probabilities : (..., subject, item) array
-    where : (..., subject, item) bool array, optional
-        The cells that count; default all.
+    outcomes, probabilities, where, axis
+        As in :func:`log_loss`.
 
     Returns
     -------
-    (...) array
-        Nats, summed over the last two axes.
+    float, or array where `axis` is given
     """
     nats = _nats(outcomes, probabilities)
-    return np.asarray(-np.where(_counted(nats, outcomes, where), nats, 0.0).sum(axis=(-2, -1)))
+    return np.where(_counted(nats, outcomes, where), -nats, 0.0).sum(axis=axis)
 
 
 def _nats(outcomes: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
@@ -84,8 +111,8 @@ def _counted(values: NDArray[Any], outcomes: ArrayLike, where: ArrayLike | None)
     return np.broadcast_to(counted, np.broadcast_shapes(values.shape, counted.shape))
 
 
-def _mean(values: NDArray[Any], outcomes: ArrayLike, where: ArrayLike | None) -> NDArray[Any]:
+def _mean(values: NDArray[Any], outcomes: ArrayLike, where: ArrayLike | None, axis: Axes | None) -> Any:
     counted = _counted(values, outcomes, where)
-    total = np.where(counted, values, 0.0).sum(axis=(-2, -1))
-    cells = counted.sum(axis=(-2, -1))
-    return np.where(cells > 0, total / np.maximum(cells, 1), np.nan)
+    total = np.where(counted, values, 0.0).sum(axis=axis)
+    n = counted.sum(axis=axis)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)[()]

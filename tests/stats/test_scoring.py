@@ -27,13 +27,14 @@ def test_log_likelihood_is_minus_cells_times_log_loss(cells):
     assert log_likelihood(y, p) == pytest.approx(-(y.size - 1) * log_loss(y, p), abs=1e-10)
 
 
-def test_leading_axes_are_scored_apart(cells):
+def test_splits_are_scored_apart(cells):
     y, p = cells
     where = np.stack([np.eye(6, 9, dtype=bool), ~np.eye(6, 9, dtype=bool)])
-    both = log_loss(y, p, where)
+    both = log_loss(y, p, where, axis=(-2, -1))
     assert both.shape == (2,)
-    assert both[1] == log_loss(y, p, where[1])
-    assert log_loss(y, np.stack([p, p]), where) == pytest.approx(both)
+    assert both[1] == pytest.approx(log_loss(y, p, where[1]))
+    assert log_loss(y, np.stack([p, p]), where, axis=(-2, -1)) == pytest.approx(both)
+    assert brier(y, p, where, axis=(-2, -1))[0] == pytest.approx(brier(y[where[0]], p[where[0]]))
 
 
 def test_a_certain_miss_costs_the_clip_and_not_infinity():
