@@ -123,28 +123,37 @@ def test_a_check_command_flags_with_its_own_code(run: Run, capsys: pytest.Captur
     assert capsys.readouterr().err == ""
 
 
-def test_our_warnings_are_one_plain_line(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    def body() -> None:
-        warnings.warn("slope scale sits at its boundary", ConvergenceWarning, stacklevel=1)
-
+def test_our_warnings_are_one_plain_line_and_others_keep_their_form(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[Warning | str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_, **__: others.append(message))
     shown_before = warnings.showwarning
+
+    def body() -> None:
+        warnings.showwarning("slope scale sits at its boundary", ConvergenceWarning, "engine.py", 7)
+        warnings.showwarning("overflow in exp", RuntimeWarning, "numbers.py", 7)
+
     assert run(body) == 0
     assert capsys.readouterr().err == "irtaudit: warning: slope scale sits at its boundary\n"
+    assert others == ["overflow in exp"]
     assert warnings.showwarning is shown_before
 
 
-def test_a_reader_that_leaves_ends_it_quietly() -> None:
+@pytest.mark.parametrize("lines", [1, 900_000], ids=["at the last flush", "in the middle of writing"])
+def test_a_reader_that_leaves_ends_it_quietly(lines: int) -> None:
     program = (
         "import sys, types, click; from irtaudit import cli\n"
         "module = types.ModuleType('talk')\n"
-        "module.command = click.command()(lambda: [sys.stdout.write('line\\n' * 9) for _ in range(99_999)])\n"
+        f"module.command = click.command()(lambda: [sys.stdout.write('line\\n') for _ in range({lines})])\n"
         "sys.modules['talk'] = module; cli.COMMANDS['talk'] = 'talk'\n"
         "cli.main(['talk'])\n"
     )
     reading, writing = os.pipe()
-    with subprocess.Popen([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE) as talking:
-        os.close(writing)
-        os.read(reading, 10)
-        os.close(reading)
-        assert talking.communicate(timeout=60)[1] == b""
+    os.close(reading)
+    talking = subprocess.run(
+        [sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert talking.stderr == b""
     assert talking.returncode == 141
