@@ -151,8 +151,9 @@ def test_a_reader_that_leaves_ends_it_quietly(lines: int) -> None:
     )
     reading, writing = os.pipe()
     os.close(reading)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
     talking = subprocess.run(
-        [sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, check=False
+        [sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, env=buffered, check=False
     )
     os.close(writing)
     assert talking.stderr == b""
