@@ -95,8 +95,7 @@ def save_outcomes(folder: Path, digests: Sequence[str], outcomes: Outcomes) -> P
     name = hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
     path = folder / f"{name}.safetensors"
     _make_folder(folder)
-    arrays = {k: np.ascontiguousarray(v) for k, v in asdict(outcomes).items()}
-    write_arrays(path, arrays, {"format": FORMAT, "fits": list(digests)})
+    write_arrays(path, asdict(outcomes), {"format": FORMAT, "fits": list(digests)})
     return path
 
 
@@ -139,9 +138,10 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], header: Mapping
     StorageError
         When the disk refuses.
     """
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     meta = {"header": json.dumps(header, sort_keys=True)}
-    meta["sha256"] = _checksum(arrays, meta["header"])
-    atomic_write(path, safetensors.numpy.save(dict(arrays), metadata=meta))
+    meta["sha256"] = _checksum(tensors, meta["header"])
+    atomic_write(path, safetensors.numpy.save(tensors, metadata=meta))
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:
     digest = hashlib.sha256(header.encode())
     for name in sorted(arrays):
         digest.update(f"{name}{arrays[name].dtype.str}{arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        digest.update(arrays[name].tobytes())
     return digest.hexdigest()
 
 
