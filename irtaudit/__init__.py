@@ -12,23 +12,37 @@ from irtaudit._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from irtaudit.data.bundled import load_swebench_verified as load_swebench_verified
+    from irtaudit.data.masks import read_test_masks as read_test_masks
+    from irtaudit.data.read import read_responses as read_responses
     from irtaudit.data.responses import ResponseMatrix as ResponseMatrix
     from irtaudit.data.screen import screen as screen
     from irtaudit.data.splits import Splits as Splits
     from irtaudit.data.splits import make_splits as make_splits
+    from irtaudit.data.write import write_responses as write_responses
+    from irtaudit.dimensionality.baselines import additive_baselines as additive_baselines
+    from irtaudit.dimensionality.compare import Comparison as Comparison
+    from irtaudit.dimensionality.compare import compare as compare
+    from irtaudit.dimensionality.verdict import Verdict as Verdict
+    from irtaudit.dimensionality.verdict import judge as judge
     from irtaudit.errors import ConvergenceWarning as ConvergenceWarning
     from irtaudit.errors import DataError as DataError
     from irtaudit.errors import FitError as FitError
     from irtaudit.errors import IrtAuditError as IrtAuditError
     from irtaudit.errors import PlanError as PlanError
     from irtaudit.errors import StorageError as StorageError
+    from irtaudit.irt.fit import fit as fit
+    from irtaudit.irt.fit import fit_all as fit_all
+    from irtaudit.irt.result import FitResult as FitResult
     from irtaudit.irt.spec import ModelSpec as ModelSpec
+    from irtaudit.report.page import write_report as write_report
     from irtaudit.report.section import Section as Section
 
 _HOMES = {
+    "Comparison": "irtaudit.dimensionality.compare",
     "ConvergenceWarning": "irtaudit.errors",
     "DataError": "irtaudit.errors",
     "FitError": "irtaudit.errors",
+    "FitResult": "irtaudit.irt.result",
     "IrtAuditError": "irtaudit.errors",
     "ModelSpec": "irtaudit.irt.spec",
     "PlanError": "irtaudit.errors",
@@ -36,9 +50,19 @@ _HOMES = {
     "Section": "irtaudit.report.section",
     "Splits": "irtaudit.data.splits",
     "StorageError": "irtaudit.errors",
+    "Verdict": "irtaudit.dimensionality.verdict",
+    "additive_baselines": "irtaudit.dimensionality.baselines",
+    "compare": "irtaudit.dimensionality.compare",
+    "fit": "irtaudit.irt.fit",
+    "fit_all": "irtaudit.irt.fit",
+    "judge": "irtaudit.dimensionality.verdict",
     "load_swebench_verified": "irtaudit.data.bundled",
     "make_splits": "irtaudit.data.splits",
+    "read_responses": "irtaudit.data.read",
+    "read_test_masks": "irtaudit.data.masks",
     "screen": "irtaudit.data.screen",
+    "write_report": "irtaudit.report.page",
+    "write_responses": "irtaudit.data.write",
 }
 
 __all__ = sorted(_HOMES)

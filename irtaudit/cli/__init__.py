@@ -20,7 +20,9 @@ import click
 from irtaudit._version import __version__
 from irtaudit.errors import ConvergenceWarning, IrtAuditError
 
-COMMANDS: dict[str, str] = {}
+COMMANDS = {
+    "convert": "irtaudit.cli.convert",
+}
 
 EXIT_CODES = """\b
 Exit codes:

@@ -23,6 +23,19 @@ def read_test_masks(path: str | Path, matrix: ResponseMatrix, max_bytes: int = M
     Splits are ordered by their label, as numbers if all labels are whole numbers. Read the masks for the
     matrix as it was read, then follow the screen with `splits.align(before, after)`.
 
+    Parameters
+    ----------
+    path : path
+        The table.
+    matrix : ResponseMatrix
+        The responses whose cells it names.
+    max_bytes : int
+        Refuse files that are longer once decompressed.
+
+    Returns
+    -------
+    Splits
+
     Raises
     ------
     DataError

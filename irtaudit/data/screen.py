@@ -36,6 +36,15 @@ def screen(matrix: ResponseMatrix) -> Screened:
     Subjects who pass or fail everything are kept: dropping them would select on the outcome. Dropping items
     can empty a subject, so the screen runs until nothing changes.
 
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+
+    Returns
+    -------
+    Screened
+        The matrix that is left, and what was dropped with the reason.
+
     Raises
     ------
     DataError

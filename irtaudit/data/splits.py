@@ -142,6 +142,10 @@ def make_splits(
     stratified : bool
         Hold out the same share of passes as of fails (to the nearest cell; the total stays the same).
 
+    Returns
+    -------
+    Splits
+
     Raises
     ------
     PlanError
