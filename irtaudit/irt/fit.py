@@ -243,7 +243,7 @@ def _digests(
     base = hashlib.sha256(names.encode() + cells)
     settings = {
         "engine": ENGINE_VERSION,
-        "spec": {k: v for k, v in asdict(spec).items() if k not in ("name", "factors")},
+        "spec": {k: v for k, v in asdict(spec).items() if k not in ("name", "factors")} | {"dims": spec.dims},
         "preset": {k: v for k, v in asdict(preset).items() if k != "name"},
         "seed": seed,
         "device": torch.device(device).type,
