@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from irtaudit.data.masks import read_test_masks as read_test_masks
     from irtaudit.data.read import read_responses as read_responses
     from irtaudit.data.responses import ResponseMatrix as ResponseMatrix
+    from irtaudit.data.screen import merge_small_factors as merge_small_factors
     from irtaudit.data.screen import screen as screen
     from irtaudit.data.splits import Splits as Splits
     from irtaudit.data.splits import make_splits as make_splits
@@ -58,6 +59,7 @@ _HOMES = {
     "judge": "irtaudit.dimensionality.verdict",
     "load_swebench_verified": "irtaudit.data.bundled",
     "make_splits": "irtaudit.data.splits",
+    "merge_small_factors": "irtaudit.data.screen",
     "read_responses": "irtaudit.data.read",
     "read_test_masks": "irtaudit.data.masks",
     "screen": "irtaudit.data.screen",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,15 @@ def test_editors_and_python_see_the_same_names() -> None:
 def test_a_name_that_is_not_there_is_said_so() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'fit_everything'"):
         irtaudit.fit_everything  # noqa: B018 - reading it is the test
+
+
+def test_the_example_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    made_quick = example.replace("n_restarts=20", 'n_restarts=1, preset="quick"')
+    made_quick = made_quick.replace(
+        'unidimensional("2pl"))  #', 'unidimensional("2pl"), n_restarts=1, preset="quick")  #'
+    )
+    assert made_quick.count('preset="quick"') == 2
+    exec(compile(made_quick, "README.md", "exec"), {})
+    assert "confirmatory_repo_2pl" in capsys.readouterr().out
