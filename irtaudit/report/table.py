@@ -70,7 +70,7 @@ def view(frame: pd.DataFrame, notes: Mapping[str, str], formats: Mapping[str, st
 
 def file_name(wanted: str, fallback: str) -> str:
     """A safe name for a downloaded CSV file."""
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", wanted.removesuffix(".csv") or fallback).strip("._")[:60]
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", wanted.removesuffix(".csv") or fallback.lower()).strip("._")[:60]
     return f"{stem or 'table'}.csv"
 
 

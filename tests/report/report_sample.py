@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.report import figures
+from irtaudit.report.curves import small_curves
+from irtaudit.report.dots import dot_interval_figure
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Figure, Fold, Quote, Section, Verdict
 
@@ -29,7 +31,8 @@ def answer() -> Section:
     return Section(
         place="answer",
         claim="A confirmatory model with three dimensions predicts held-out responses better than the best "
-        "one-dimensional model by 0.064 in log-loss (95 % interval 0.058 to 0.070), far beyond the margin of 0.007.",
+        "one-dimensional model by 0.064 in log-loss (95 % interval 0.058 to 0.070), far beyond the margin of "
+        "0.007.",
         verdict=Verdict(
             reading="HarmBench score = harmful refusal",
             word="not supported",
@@ -46,7 +49,7 @@ def answer() -> Section:
 def picture() -> Section:
     frame = comparison()
     sd = frame["log_loss_sd"]
-    drawing = figures.dot_interval_figure(
+    drawing = dot_interval_figure(
         [*frame["model"], "item_means", "item_plus_subject"],
         [*frame["log_loss"], 0.545, 0.352],
         [*(frame["log_loss"] - sd), 0.541, 0.348],
@@ -57,7 +60,7 @@ def picture() -> Section:
         notes={"unidimensional_2pl": "failed fit"},
         xlabel="Held-out log-loss, mean and SD over five splits; lower is better",
         alt="Every confirmatory model predicts held-out responses better than every one-dimensional model.",
-        caption="Each dot is an item response model, its line the split-to-split spread. Dots left of the line "
+        caption="Each dot is an item response model, its line the spread over splits. Dots left of the line "
         "“better by the margin” beat the best one-dimensional model by more than the plan asks.",
     )
     return Section(
@@ -91,7 +94,9 @@ def correlations(axes) -> None:
     pairs = ["standard, contextual", "contextual, copyright", "standard, copyright"]
     r, half = np.array([0.785, 0.603, 0.451]), np.array([0.08, 0.13, 0.15])
     axes.errorbar(r, [2, 1, 0], xerr=half, fmt="^", color=figures.GREEN, elinewidth=2)
-    axes.set(yticks=[2, 1, 0], yticklabels=pairs, xlim=(0, 1), ylim=(-0.6, 2.6), xlabel="correlation of factors")
+    axes.set(
+        yticks=[2, 1, 0], yticklabels=pairs, xlim=(0, 1), ylim=(-0.6, 2.6), xlabel="correlation of factors"
+    )
     axes.axvline(1, color="black", lw=0.8, ls=":")
 
 
@@ -100,17 +105,18 @@ def evidence() -> list[Section]:
         Section(
             place="evidence",
             title="Held-out comparison",
-            claim="Three dimensions lower held-out log-loss by 0.064 (95 % interval 0.058 to 0.070) in all five splits.",
+            claim="Three dimensions lower held-out log-loss by 0.064 (95 % interval 0.058 to 0.070) in all "
+            "five splits.",
             figures=[
                 figures.draw(
                     differences,
-                    alt="All five paired differences lie between 0.060 and 0.067, far above zero and the margin.",
+                    alt="All five gains lie between 0.060 and 0.067, far above zero and the margin.",
                     caption="Gain over the best one-dimensional model, split by split. Zero means no gain.",
                     height=2.1,
                 )
             ],
-            how="Five repeated 80/20 splits of the responses, paired differences, t interval corrected for overlap.",
-            otherwise="An upper limit below the margin of 0.007 for every challenger, with power of at least 0.80.",
+            how="Five repeated 80/20 splits, paired differences, t interval corrected for their overlap.",
+            otherwise="An upper limit below the margin of 0.007 for every challenger, with power of 0.80.",
             table=pd.DataFrame({"split": [1, 2, 3, 4, 5], "gain": [0.0668, 0.0602, 0.0651, 0.0634, 0.0656]}),
             columns={"gain": "Log-loss of the best one-dimensional model minus that of the challenger."},
             caption="Paired gains by split.",
@@ -149,7 +155,8 @@ def evidence() -> list[Section]:
         Section(
             place="evidence",
             title="DIF under the single score",
-            claim="13 of 398 items show DIF between OpenAI and Anthropic models by Mantel-Haenszel (family-wise 5 %).",
+            claim="13 of 398 items show DIF between OpenAI and Anthropic models by Mantel-Haenszel "
+            "(family-wise 5 %).",
             how="Three ability bands, 5,000 simulated matrices without DIF, cut-off on the maximum.",
             otherwise="No item beyond the family-wise cut-off, with power of 0.80 for a shift of 2.5 logits.",
         ),
@@ -163,7 +170,10 @@ def differences(axes) -> None:
     axes.axvline(0.007, color="black", lw=0.8, ls="--")
     axes.annotate("margin", (0.007, 4.4), (4, 0), textcoords="offset points")
     axes.set(
-        yticks=range(5), yticklabels=[f"split {i}" for i in range(1, 6)], ylim=(-0.6, 4.8), xlabel="gain in log-loss"
+        yticks=range(5),
+        yticklabels=[f"split {i}" for i in range(1, 6)],
+        ylim=(-0.6, 4.8),
+        xlabel="gain in log-loss",
     )
 
 
@@ -179,7 +189,10 @@ def limits() -> list[Section]:
             claim="Models of one developer resemble each other.",
             text="Families share training data, so 81 models count for fewer than 81 independent ones.",
         ),
-        Section(place="limit", claim="One fit failed: unidimensional_2pl has a worse training fit than the nested 1PL."),
+        Section(
+            place="limit",
+            claim="One fit failed: unidimensional_2pl has a worse training fit than the nested 1PL.",
+        ),
     ]
 
 
@@ -202,7 +215,7 @@ def models(n: int = 81) -> Section:
     return Section(
         place="explore",
         title="Models",
-        claim=f"{n} simulated models, ordered by theta; neighbours within their rank intervals cannot be told apart.",
+        claim=f"{n} simulated models, ordered by theta; neighbours within an interval are not told apart.",
         table=frame,
         columns={
             "subject": "Name of the model.",
@@ -253,7 +266,8 @@ def items(n: int = 500, curves: int = 24) -> Section:
         file="items.csv",
         folds_title="Item response curves",
         folds=[
-            Fold(title=names[i], figures=[item_curve(names[i], slope[i], difficulty[i])]) for i in range(curves)
+            Fold(title=names[i], figures=[item_curve(names[i], slope[i], difficulty[i])])
+            for i in range(curves)
         ],
     )
 
@@ -262,10 +276,13 @@ def item_curve(name: str, slope: float, difficulty: float) -> Figure:
     theta = np.linspace(-3, 3, 41)
     curve = 1 / (1 + np.exp(-slope * (theta - difficulty)))
     at = np.array([-1.2, 0.0, 1.2])
-    return figures.small_curves(
+    return small_curves(
         theta,
         {"OpenAI": curve, "Anthropic": 1 / (1 + np.exp(-slope * (theta - difficulty - 0.5)))},
-        points={"OpenAI": (at, np.clip(curve[[12, 20, 28]] + 0.05, 0, 1))},
+        points={
+            "OpenAI": (at, np.clip(curve[[12, 20, 28]] + 0.05, 0, 1)),
+            "Anthropic": (at, [0.1, 0.4, 0.7]),
+        },
         xlabel="theta",
         ylabel="share that passes",
         alt=f"The curve of {name} rises through one half at theta {difficulty:.1f}.",
@@ -296,7 +313,9 @@ def method() -> list[Section]:
             place="method",
             title="Screening",
             claim="2 of 400 items are dropped because every model passes them.",
-            table=pd.DataFrame({"axis": "item", "name": ["item_017", "item_303"], "reason": "constant: always passed"}),
+            table=pd.DataFrame(
+                {"axis": "item", "name": ["item_017", "item_303"], "reason": "constant: always passed"}
+            ),
             file="dropped.csv",
         ),
         Section(
