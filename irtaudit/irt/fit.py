@@ -335,8 +335,8 @@ def _fit_tile(tile: _Tile, store: Path | None) -> tuple[tuple[str, ...], Outcome
 
 def _cells(tile: _Tile) -> Cells:
     device = torch.device(tile.device)
-    train = torch.as_tensor(tile.train[None], device=device, dtype=torch.float32)
-    passes = torch.as_tensor(tile.responses[None], device=device, dtype=torch.float32) * train
+    train = torch.tensor(tile.train[None], device=device, dtype=torch.float32)
+    passes = torch.tensor(tile.responses[None], device=device, dtype=torch.float32) * train
     return Cells(pack_cells(passes, tile.layout), pack_cells(train, tile.layout))
 
 

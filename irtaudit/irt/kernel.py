@@ -95,7 +95,7 @@ def correlation_cholesky(free: Tensor, dims: int) -> Tensor:
 def log_volume_of_correlations(dims: int) -> float:
     """Logarithm of the volume of the correlation matrices: minus the LKJ(1) log density.
 
-    Source: Joe (2006), J. Multivariate Analysis 97, 2177-2189, theorem 5 with all betas from LKJ(1).
+    Source: Lewandowski, Kurowicka and Joe (2009), J. Multivariate Analysis 100, 1989-2001.
     """
     total = 0.0
     for m in range(1, dims):
@@ -128,7 +128,8 @@ class Kernel:
         self.layout, self.cells = layout, cells
         self.grad = State(new(row), new(row), new(n_fits, layout.hyper_width))
         self._z, self._grad_z, self._scale, self._variance = new(row), new(row), new(row), new(row)
-        self._deviation, self._mean, self._precision = new(row), new(row), new(row)
+        # A precision of one holds the padding at a standard normal, where it cannot overflow.
+        self._deviation, self._mean, self._precision = new(row), new(row), new(row) + 1.0
         self._eta = new(n_fits, layout.cell_width)
         self._theta, self._grad_theta = new(n_fits, k + 1, n), new(n_fits, k + 1, n)
         self._theta[:, k] = 1.0

@@ -170,7 +170,7 @@ class FitResult:
         """
         if not self.spec.correlated:
             return None
-        means, sds = self.posterior()
+        means, sds = ({k: np.asarray(v, np.float64) for k, v in m.items()} for m in self.posterior())
         centred = means["theta"] - means["theta"].mean(axis=0)
         moments = centred.T @ centred / len(centred) + np.diag((sds["theta"] ** 2).mean(axis=0))
         scale = np.sqrt(np.diag(moments))

@@ -1,0 +1,101 @@
+"""The hot path equals Pyro on the same noise; the reference densities equal torch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyro
+import pytest
+import torch
+from panels import every_spec
+from torch.distributions import LKJCholesky
+
+from irtaudit.irt import pyro_model
+from irtaudit.irt.kernel import (
+    Cells,
+    Kernel,
+    State,
+    correlation_cholesky,
+    log_volume_of_correlations,
+    pack_cells,
+)
+from irtaudit.irt.layout import LANES, Layout
+from irtaudit.irt.spec import ModelSpec
+
+N_SUBJECTS, N_ITEMS, N_SPLITS, N_RESTARTS = 7, 9, 2, 3
+SPECS = [*every_spec("hierarchical"), *every_spec("paper")]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.name}-{s.priors}")
+def test_elbo_and_every_gradient_equal_pyros_on_the_same_noise(spec: ModelSpec) -> None:
+    layout = Layout(spec, N_SUBJECTS, N_ITEMS)
+    responses, mask = _cells()
+    state, noise = _state(layout, seed=1)
+    kernel = Kernel(layout, _packed(layout, responses, mask), N_SPLITS * N_RESTARTS)
+    by_hand = kernel.gradient(state, noise)
+    leaves = State(*(t.clone().requires_grad_() for t in state.tensors()))
+    total, per_fit = pyro_model.elbo(layout, leaves, noise, responses, mask)
+    (-total).backward()
+    torch.testing.assert_close(kernel.elbo(state, noise), per_fit.detach(), rtol=0, atol=1e-8)
+    torch.testing.assert_close(per_fit.sum(), total, rtol=0, atol=1e-8)
+    widths = (sum(layout.sizes.values()), sum(layout.sizes.values()), _n_hyper(layout))
+    for ours, leaf, width in zip(by_hand.tensors(), leaves.tensors(), widths, strict=True):
+        if width:
+            torch.testing.assert_close(ours[:, :width], leaf.grad[:, :width], rtol=0, atol=1e-6)
+
+
+def test_gradient_does_not_depend_on_the_call_before() -> None:
+    layout = Layout(ModelSpec.confirmatory("3pl", ["a", "b", "c"] * 3), N_SUBJECTS, N_ITEMS)
+    kernel = Kernel(layout, _packed(layout, *_cells()), N_SPLITS * N_RESTARTS)
+    first = [t.clone() for t in kernel.gradient(*_state(layout, seed=1)).tensors()]
+    kernel.gradient(*_state(layout, seed=2))
+    kernel.elbo(*_state(layout, seed=3))
+    for before, after in zip(first, kernel.gradient(*_state(layout, seed=1)).tensors(), strict=True):
+        assert torch.equal(before, after)
+
+
+@pytest.mark.parametrize("dims", [2, 3, 4, 7])
+def test_volume_of_the_correlation_matrices_is_pyros_uniform_lkj(dims: int) -> None:
+    identity = torch.eye(dims, dtype=torch.float64)
+    log_density = pyro.distributions.LKJ(dims, torch.tensor(1.0, dtype=torch.float64)).log_prob(identity)
+    assert -log_volume_of_correlations(dims) == pytest.approx(float(log_density), abs=1e-10)
+    if dims == 2:  # correlations between -1 and 1: a length of 2
+        assert log_volume_of_correlations(2) == pytest.approx(np.log(2), abs=1e-12)
+
+
+def test_free_numbers_make_a_correlation_cholesky_factor() -> None:
+    free = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    factor = correlation_cholesky(free, 4)
+    assert LKJCholesky.support.check(factor).all()
+    torch.testing.assert_close((factor @ factor.mT).diagonal(dim1=1, dim2=2), torch.ones(5, 4).double())
+
+
+def test_rows_have_no_vector_tail() -> None:
+    for spec in SPECS:
+        layout = Layout(spec, 81, 9)
+        assert layout.width % LANES == layout.hyper_width % LANES == layout.cell_width % LANES == 0
+        assert layout.width - sum(layout.sizes.values()) < LANES
+
+
+def _n_hyper(layout: Layout) -> int:
+    return max((s.stop for s in layout.hyper_slices.values()), default=0)
+
+
+def _cells() -> tuple[torch.Tensor, torch.Tensor]:
+    rng = np.random.default_rng(0)
+    shape = (N_SPLITS, 1, N_SUBJECTS, N_ITEMS)
+    return torch.as_tensor((rng.random(shape) < 0.5) * 1.0), torch.as_tensor((rng.random(shape) < 0.8) * 1.0)
+
+
+def _packed(layout: Layout, responses: torch.Tensor, mask: torch.Tensor) -> Cells:
+    rows = [t.expand(-1, N_RESTARTS, -1, -1).flatten(0, 1) for t in (responses * mask, mask)]
+    return Cells(*(pack_cells(t, layout) for t in rows))
+
+
+def _state(layout: Layout, seed: int) -> tuple[State, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(width: int) -> torch.Tensor:
+        return torch.randn(N_SPLITS * N_RESTARTS, width, dtype=torch.float64, generator=generator)
+
+    widths = (layout.width, layout.width, layout.hyper_width)
+    return State(*(0.5 * draw(width) for width in widths)), draw(layout.width)
