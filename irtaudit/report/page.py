@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
@@ -68,7 +69,11 @@ def render_report(
     return page.render(
         title=title,
         answers=parts["answer"],
-        parts={place: (heading, parts[place]) for place, heading in PARTS.items() if parts[place]},
+        parts={
+            place: (heading, parts[place])
+            for place, heading in PARTS.items()
+            if parts[place] or (place == "method" and command)
+        },
         command=command,
         version=__version__,
         style=Markup(_static("report.css")),
@@ -113,7 +118,8 @@ def write_report(
         draft.write_text(page, encoding="utf-8", newline="\n")
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
         raise StorageError(f"cannot write the report to {path}: {error}") from error
     return path
 
@@ -160,15 +166,22 @@ def _fold_links(folds: Sequence[Fold], leaves: int) -> dict[str, str]:
 
 def _inline_svg(svg: str, number: int) -> Markup:
     """The drawing as part of the page: identifiers of its own, and nothing that runs or fetches."""
-    for element in ElementTree.fromstring(svg).iter():
+    try:
+        elements = list(ElementTree.fromstring(svg).iter())
+    except ElementTree.ParseError as error:
+        raise ValueError(f"the SVG of a figure is not well formed: {error}") from error
+    for element in elements:
         name = element.tag.rpartition("}")[2]
-        active = [key for key in element.attrib if key.lower().startswith("on")]
-        outside = [
-            value
-            for key, value in element.attrib.items()
-            if key.endswith("href") and not value.startswith(("#", "data:image/png;"))
-        ]
-        if name in _FORBIDDEN or active or outside:
-            raise ValueError(f"a figure holds {name} {[*active, *outside]}, which no drawing needs")
+        active = [f"{key}={value}" for key, value in element.attrib.items() if _acts(key, value)]
+        if name in _FORBIDDEN or active:
+            raise ValueError(
+                f"the SVG of a figure holds <{' '.join([name, *active])}>, which no drawing needs"
+            )
     bare = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href=", "href=")
     return Markup(prefix_ids(bare, f"d{number}"))
+
+
+def _acts(key: str, value: str) -> bool:
+    """Whether an attribute of a drawing runs something, or fetches something from outside."""
+    outside = key.endswith("href") and not value.startswith(("#", "data:image/png;"))
+    return key.lower().startswith("on") or outside or bool(re.search(r"url\((?!#)", value))

@@ -7,6 +7,7 @@ tests/reference/harmful_refusal_by_model.md). Models, items and runs are simulat
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -333,8 +334,9 @@ def method() -> list[Section]:
     ]
 
 
-def sections() -> list[Section]:
-    return [answer(), picture(), *evidence(), *limits(), models(), items(), runs(), *method()]
+@cache
+def sections() -> tuple[Section, ...]:
+    return (answer(), picture(), *evidence(), *limits(), models(), items(), runs(), *method())
 
 
 def write_sample(folder: Path) -> Path:

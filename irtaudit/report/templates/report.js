@@ -66,7 +66,7 @@ function makeFilterable(box, rows) {
     shown.textContent = count === rows.length ? `${count} rows` : `${count} of ${rows.length} rows`;
   };
   input.addEventListener("input", apply);
-  box.querySelector(".tools").append(label, shown);
+  box.querySelector(".tools").prepend(label, shown);
   apply();
 }
 
