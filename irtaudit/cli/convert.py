@@ -46,7 +46,7 @@ def command(source: Path, target: Path, format: str | None, max_bytes: int | Non
     from irtaudit.data.write import write_responses
 
     matrix = read_responses(source, max_bytes=max_bytes or MAX_BYTES, **reading)
-    written = write_responses(matrix, target, format)  # type: ignore[arg-type]  # click checked the choice
+    written = write_responses(matrix, target, format)
     click.echo(
         f"{target}: {written}, {matrix.n_subjects} subjects x {matrix.n_items} items, "
         f"{int(matrix.observed.sum())} responses, data sha256 {matrix.sha256}"

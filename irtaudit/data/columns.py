@@ -72,7 +72,12 @@ RECOGNISED = {
 
 def recognised(table: Table, role: str) -> list[int]:
     """Positions of the columns whose name says that they play `role`."""
-    return [j for j, name in enumerate(table.names) if _plain(name) in RECOGNISED[role]]
+    return [j for j, name in enumerate(table.names) if means(name, role)]
+
+
+def means(name: str, role: str) -> bool:
+    """Is this a column name that says `role`?"""
+    return re.sub(r"[\s.-]+", "_", name.strip().casefold()) in RECOGNISED[role]
 
 
 def find(table: Table, role: str, given: str | None) -> int:
@@ -88,7 +93,7 @@ def find(table: Table, role: str, given: str | None) -> int:
     found = recognised(table, role)
     if len(found) == 1:
         return found[0]
-    option = f"name it ({role}_column=, --{role}-column)"
+    option = f"rename it, or name it ({role}_column=, --{role}-column)"
     if found:
         candidates = listed(table.names[j] for j in found)
         raise DataError(f"{table.path}: several columns could be the {role}: {candidates}; {option}")
@@ -103,7 +108,3 @@ def _named(table: Table, name: str) -> int:
         count = "no column" if not found else f"{len(found)} columns"
         raise DataError(f"{table.path} has {count} named {name!r}; its columns are {listed(table.names, 10)}")
     return found[0]
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s.-]+", "_", name.strip().casefold())

@@ -56,17 +56,16 @@ def read_pyirt(text: str, path: Path, *, pass_at: float | None, max_bytes: int) 
 def pyirt_lines(matrix: ResponseMatrix) -> Iterator[str]:
     """The JSON lines of a matrix, in ASCII.
 
-    Only observed cells are written, except one null for each item that nobody answered: py-irt itself
-    refuses null, so screen such items away before handing the file to it.
+    Only observed cells are written, except one null for each subject or item that has none: py-irt itself
+    refuses null, so screen before handing the file to it.
     """
     kept = kept_cells(matrix)
     items = matrix.items.index.to_numpy(dtype=object)
+    words = np.array([0, 1, None], dtype=object)
     for subject, row, keep in zip(matrix.subjects.index, matrix.responses, kept, strict=True):
-        answers = [None if np.isnan(response) else int(response) for response in row[keep]]
-        yield (
-            json.dumps({"subject_id": subject, "responses": dict(zip(items[keep], answers, strict=True))})
-            + "\n"
-        )
+        answers = words[np.where(np.isnan(row), 2, row).astype(np.intp)]
+        responses = dict(zip(items[keep], answers[keep], strict=True))
+        yield json.dumps({"subject_id": subject, "responses": responses}) + "\n"
 
 
 def _parse(line: str, place: str) -> tuple[str, dict[str, Any]]:

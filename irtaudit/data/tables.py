@@ -93,12 +93,8 @@ class ParquetTable:
     """A table in a Parquet file: every column has a type."""
 
     path: Path
+    names: tuple[str, ...]
     table: pa.Table
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names."""
-        return tuple(self.table.column_names)
 
     @property
     def n_rows(self) -> int:
@@ -119,7 +115,7 @@ class ParquetTable:
             or pa.types.is_integer(cells.type)
             or pa.types.is_floating(cells.type)
         ):
-            return cells.cast(pa.float64(), safe=False).to_numpy()  # type: ignore[no-any-return]
+            return np.asarray(cells.to_numpy(), dtype=np.float64)
         return np.array(self._as_text(column), dtype=object)
 
     def covariate(self, column: int) -> pd.Series:
@@ -167,7 +163,8 @@ def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
                 f"more than fit in {max_bytes:,} bytes; if that is what you expect, raise the limit "
                 "(max_bytes=, --max-bytes)"
             )
-        return ParquetTable(path, file.read())
+        table = file.read()
+        return ParquetTable(path, tuple(table.column_names), table)
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{path} is a broken or cut-off Parquet file: {str(error).splitlines()[0]}"

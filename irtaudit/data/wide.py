@@ -23,7 +23,7 @@ def read_wide(table: Table, *, subject_column: str | None, pass_at: float | None
         If a name is empty or repeated, the rows look like items, or a cell holds no response.
     """
     subject = 0 if subject_column is None else columns.find(table, columns.SUBJECT, subject_column)
-    if subject_column is None and 0 in columns.recognised(table, columns.ITEM):
+    if subject_column is None and columns.means(table.names[0], columns.ITEM):
         raise DataError(
             f"{table.path}: the first column is {table.names[0]!r}, so its rows look like items; expected "
             "subjects in rows and items in columns: transpose it, or name the column (subject_column=, "

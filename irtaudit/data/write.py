@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TextIO, get_args
+from typing import Literal, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,9 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.wide import wide_rows
 from irtaudit.errors import PlanError
 
-Format = Literal["wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long-parquet", "py-irt"]
+FORMATS = ("wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long-parquet", "py-irt")
 
-_BY_SUFFIX: dict[str, Format] = {
+_BY_SUFFIX = {
     ".csv": "wide-csv",
     ".tsv": "wide-tsv",
     ".parquet": "wide-parquet",
@@ -33,7 +33,7 @@ _BY_SUFFIX: dict[str, Format] = {
 }
 
 
-def write_responses(matrix: ResponseMatrix, path: str | Path, format: Format | None = None) -> Format:
+def write_responses(matrix: ResponseMatrix, path: str | Path, format: str | None = None) -> str:
     """Write responses so that `read_responses` gives the same subjects, items and cells.
 
     Text is UTF-8, and gzip-compressed if the name ends in .gz. In CSV and TSV a name that a spreadsheet
@@ -64,8 +64,8 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: Format | N
     """
     path = Path(path)
     chosen = _format(path) if format is None else format
-    if chosen not in get_args(Format):
-        raise PlanError(f"unknown format {chosen!r}, expected one of {', '.join(get_args(Format))}")
+    if chosen not in FORMATS:
+        raise PlanError(f"unknown format {chosen!r}, expected one of {', '.join(FORMATS)}")
     layout, _, kind = chosen.rpartition("-") if chosen != "py-irt" else ("py-irt", "", "jsonl")
     if kind == "parquet":
         if path.suffix == ".gz":
@@ -82,12 +82,11 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: Format | N
     return chosen
 
 
-def _format(path: Path) -> Format:
+def _format(path: Path) -> str:
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     if suffix.lower() not in _BY_SUFFIX:
         raise PlanError(
-            f"{path}: the suffix {suffix!r} does not tell the format; name one of "
-            f"{', '.join(get_args(Format))}"
+            f"{path}: the suffix {suffix!r} does not tell the format; name one of {', '.join(FORMATS)}"
         )
     return _BY_SUFFIX[suffix.lower()]
 
