@@ -94,14 +94,14 @@ def additive_baselines(
     -------
     DataFrame
         One row per baseline and split with the columns of ``comparison_by_split.csv``, see
-        :data:`irtaudit.dimensionality.compare.BY_SPLIT`. ``note`` says how many items are constant in a
-        split's training cells: their rate rests on the prior as much as on their responses.
+        :data:`irtaudit.dimensionality.compare.BY_SPLIT`. ``note`` says how many items are constant in the
+        training cells of a split: their rate rests on the prior as much as on their responses.
     """
     train, test = splits.training(matrix), splits.heldout(matrix)
     shared = {
         "split": list(names or map(str, splits.seeds)),
         "train_cells": train.sum(axis=(1, 2)),
-        "note": [_constant_note(n) for n in constant_items(matrix.responses, train)],
+        "note": _constant_note(int(constant_items(matrix.responses, train).max())),
     }
     frames = []
     for name, predict in BASELINES.items():
@@ -159,4 +159,4 @@ def _counts(name: str, matrix: ResponseMatrix) -> Counts:
 
 
 def _constant_note(n: int) -> str:
-    return f"{n} item{'s' if n > 1 else ''} constant in training cells" if n else ""
+    return f"up to {n} item{'s' if n > 1 else ''} constant in the training cells of a split" if n else ""

@@ -14,7 +14,7 @@ _WORDS = (
 
 
 def label(model: str) -> str:
-    """The model in words: ``exploratory_3d_2pl`` is "3 free dimensions, 2PL".
+    """The model in words: ``exploratory_3d_2pl`` is "3 free dimensions (2PL)".
 
     Parameters
     ----------
@@ -25,5 +25,5 @@ def label(model: str) -> str:
         found = pattern.fullmatch(model)
         if found:
             family = found[found.lastindex].upper() if found.lastindex else ""
-            return found.expand(words) + (f", {family}" if family else "")
+            return found.expand(words) + (f" ({family})" if family else "")
     return model

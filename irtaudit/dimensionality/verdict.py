@@ -217,7 +217,7 @@ def _state(holds: bool | np.bool_) -> str:
 
 def _gain_detail(gain: Interval) -> str:
     return (
-        f"gain {_shown(gain)}" if gain.defined else "an interval needs at least two splits and one sound fit"
+        f"gain {shown(gain)}" if gain.defined else "an interval needs at least two splits and one sound fit"
     )
 
 
@@ -257,7 +257,7 @@ def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFram
     if word == "nothing to measure":
         return (
             "Knowing which model answers does not improve the prediction of held-out responses beyond noise: "
-            f"the best one-dimensional model gains {_shown(gain)} over item means alone."
+            f"the best one-dimensional model gains {shown(gain)} over item means alone."
         )
     if evidence.empty:
         return (
@@ -267,23 +267,36 @@ def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFram
 
 
 def _challenger_sentence(row: pd.Series) -> str:
-    shown = _shown(Interval(row["difference"], row["low"], row["high"]))
     name, margin = label(row["challenger"]), f"the margin of {row['margin']:.4f}"
+    by = shown(Interval(row["difference"], row["low"], row["high"]))
     if row["position"] == "above":
-        return f"Held-out predictions improve by {shown} with {name}, more than {margin}."
+        return f"One dimension is too few here: {name} improves held-out predictions by {by}, above {margin}."
     if row["position"] == "below":
-        return f"More dimensions add at most {shown} to held-out predictions, with {name}: below {margin}."
-    return f"With {name} held-out predictions change by {shown}; the interval holds {margin}."
+        return (
+            "No richer model predicts noticeably better than one dimension: the most that may be gained is "
+            f"with {name}, {by}, below {margin}."
+        )
+    return (
+        f"More than one dimension is neither shown nor ruled out: {name} improves held-out predictions by "
+        f"{by}, and {margin} lies inside that interval."
+    )
 
 
 def decisive(evidence: pd.DataFrame) -> pd.Series:
-    """The challenger that decides: the one whose lower limit is highest if any is above the margin, else the
-    one whose upper limit is highest."""
-    column = "low" if (evidence["position"] == "above").any() else "high"
-    return evidence.iloc[int(np.argmax(evidence[column].to_numpy()))]
+    """The challenger that decides.
+
+    The one with the highest lower limit where any is above the margin; where every one is below, the one with
+    the highest upper limit; otherwise the largest difference among those across the margin.
+    """
+    for position, column in (("above", "low"), ("across", "difference"), ("below", "high")):
+        rows = evidence[evidence["position"] == position]
+        if len(rows):
+            return rows.sort_values(column).iloc[-1]
+    return evidence.iloc[0]
 
 
-def _shown(interval: Interval) -> str:
+def shown(interval: Interval) -> str:
+    """A difference of log-losses with its unit and interval, for a sentence."""
     text = (
         f"{interval.estimate:.4f} nats per response (95 % interval {interval.low:.4f} to {interval.high:.4f})"
     )

@@ -7,9 +7,9 @@ from irtaudit.dimensionality.labels import label
     ("model", "words"),
     [
         ("item_means", "item means alone"),
-        ("unidimensional_3pl", "one dimension, 3PL"),
-        ("exploratory_10d_2pl", "10 free dimensions, 2PL"),
-        ("confirmatory_repo_name_2pl", "one dimension per repo_name, 2PL"),
+        ("unidimensional_3pl", "one dimension (3PL)"),
+        ("exploratory_10d_2pl", "10 free dimensions (2PL)"),
+        ("confirmatory_repo_name_2pl", "one dimension per repo_name (2PL)"),
         ("my own", "my own"),
     ],
 )

@@ -149,10 +149,16 @@ def test_when_every_single_dimension_failed():
 
 def test_the_deciding_challenger():
     evidence = pd.DataFrame(
-        {"low": [0.5, 0.9, 0.0], "high": [2.0, 1.0, 3.0], "position": ["above", "above", "across"]}
+        {
+            "low": [0.5, 0.9, 0.0],
+            "high": [2.0, 1.0, 3.0],
+            "difference": [1.2, 0.95, 1.5],
+            "position": ["above", "above", "across"],
+        }
     )
     assert decisive(evidence)["low"] == 0.9
     assert decisive(evidence.assign(position="below"))["high"] == 3.0
+    assert decisive(evidence.assign(position=["across", "across", "below"]))["difference"] == 1.2
 
 
 def test_settling_factor_is_the_square_of_half_width_over_distance():

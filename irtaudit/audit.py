@@ -1,0 +1,528 @@
+"""The one pipeline of the main audit: screen, split, fit, compare, judge, present, write.
+
+The command line and the experiments both run it; whatever it finds it returns, and :func:`write_audit` puts
+it into a folder whose file names are an interface.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from irtaudit._version import __version__
+from irtaudit.data.files import atomic_write, write_csv
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.screen import merge_small_factors, missingness_warnings, screen
+from irtaudit.data.splits import Splits, make_splits
+from irtaudit.dimensionality.baselines import additive_baselines
+from irtaudit.dimensionality.compare import Comparison, compare
+from irtaudit.dimensionality.present import CLAIM, present
+from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
+from irtaudit.dimensionality.verdict import Verdict, judge
+from irtaudit.errors import PlanError, StorageError
+from irtaudit.irt.presets import get_preset
+from irtaudit.irt.result import FitResult
+from irtaudit.irt.spec import ModelSpec, spec_from_name
+from irtaudit.report.page import write_report
+from irtaudit.report.section import Section
+
+SCHEMA_VERSION = 1
+DEFAULT_MODELS = (
+    "unidimensional_1pl",
+    "unidimensional_2pl",
+    "unidimensional_3pl",
+    "exploratory_2d_2pl",
+    "exploratory_3d_2pl",
+    "exploratory_4d_2pl",
+)
+SEED = 2026
+SETTINGS_FILE = Path("fits", "settings.json")
+REPORTED_VERSIONS = ("torch", "pyro-ppl", "numpy", "pandas", "scipy")
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of the stage and the numbers of fits done and in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """Everything one audit found.
+
+    Attributes
+    ----------
+    data : ResponseMatrix
+        As given.
+    matrix : ResponseMatrix
+        As screened: what was analysed.
+    dropped : DataFrame
+        ``axis, name, reason`` of what the screen dropped.
+    splits : Splits
+        Of the screened matrix.
+    fits : mapping of str to FitResult
+        Every model, fitted to the training responses of each split.
+    full : mapping of str to FitResult
+        The best one-dimensional model and the confirmatory ones, fitted to every observed response.
+    comparison : Comparison
+    verdict : Verdict
+    claim : str
+        The reading under test.
+    settings : mapping
+        What the numbers depend on, see :func:`write_audit`.
+    notes : tuple of str
+        What a reader should know about the data.
+    seconds : float
+        Wall time of the run, without fits that were found finished.
+    """
+
+    data: ResponseMatrix
+    matrix: ResponseMatrix
+    dropped: pd.DataFrame
+    splits: Splits
+    fits: Mapping[str, FitResult]
+    full: Mapping[str, FitResult]
+    comparison: Comparison
+    verdict: Verdict
+    claim: str
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...]
+    seconds: float
+
+
+def run_audit(
+    matrix: ResponseMatrix,
+    *,
+    models: Sequence[str | ModelSpec] = DEFAULT_MODELS,
+    factors: Sequence[str] = (),
+    splits: Splits | None = None,
+    claim: str = CLAIM,
+    preset: str = "default",
+    n_restarts: int = 20,
+    seed: int = SEED,
+    workers: int | None = None,
+    device: str = "auto",
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit a response matrix: does one score describe it?
+
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+    models : sequence of str or ModelSpec
+        Names as in `irtaudit.irt.spec`, resolved against the items that the screen keeps; a ModelSpec must
+        be written for those.
+    factors : sequence of str
+        Item columns; each adds the confirmatory 2PL with one dimension per category. Categories of fewer
+        than three items are merged.
+    splits : Splits, optional
+        Held-out cells of `matrix`; default five random splits of 20 % with seeds ``seed``, ``seed + 1``, ...
+    claim : str
+        The reading under test, in the user's words.
+    preset : str
+    n_restarts : int
+    seed : int
+        Names the splits and the noise of every fit.
+    workers, device
+        As in `irtaudit.irt.fit.fit`.
+    out : Path, optional
+        Folder of the audit: finished fits are kept in its ``fits`` and found again.
+    progress : callable, optional
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    DataError, PlanError, FitError, StorageError
+        PlanError also when `out` holds an audit of other data or settings.
+    """
+    from irtaudit.irt.fit import fit_all
+
+    started = time.monotonic()
+    screened = screen(matrix)
+    kept = screened.matrix
+    specs, notes = model_specs(kept.items, models, factors)
+    cells = make_splits(kept, seed=seed) if splits is None else splits.align(matrix, kept)
+    settings = _settings(kept, specs, cells, preset, n_restarts, seed)
+    options: dict[str, Any] = {
+        "n_restarts": n_restarts,
+        "preset": preset,
+        "seed": seed,
+        "workers": workers,
+        "device": device,
+        "store": _claimed(out, settings) / "fits" if out is not None else None,
+    }
+    fits = fit_all(kept, specs, cells, progress=_stage(progress, "Held-out comparison"), **options)
+    names = next(iter(fits.values())).splits
+    comparison = compare(
+        fits,
+        baselines=additive_baselines(kept, cells, names),
+        test_fraction=float(cells.heldout(kept).sum() / (kept.observed.sum() * cells.n_splits)),
+    )
+    verdict = judge(comparison)
+    described = [spec for spec in specs if spec.structure == "confirmatory" or spec.name == verdict.best]
+    full = (
+        fit_all(kept, described, progress=_stage(progress, "Fits to every response"), **options)
+        if described
+        else {}
+    )
+    return AuditResult(
+        data=matrix,
+        matrix=kept,
+        dropped=screened.dropped,
+        splits=cells,
+        fits=fits,
+        full=full,
+        comparison=comparison,
+        verdict=verdict,
+        claim=claim,
+        settings=settings,
+        notes=(*matrix.notes, *notes, *missingness_warnings(kept)),
+        seconds=time.monotonic() - started,
+    )
+
+
+def model_specs(
+    items: pd.DataFrame, models: Sequence[str | ModelSpec], factors: Sequence[str]
+) -> tuple[list[ModelSpec], list[str]]:
+    """Models by name, plus a confirmatory 2PL for each factor column.
+
+    Parameters
+    ----------
+    items : DataFrame
+        Item table of the screened matrix.
+    models : sequence of str or ModelSpec
+    factors : sequence of str
+        Columns of `items`.
+
+    Returns
+    -------
+    specs : list of ModelSpec
+        Without repetitions, in the order given.
+    notes : list of str
+        Which small categories were merged.
+    """
+    named = [*models, *(f"confirmatory_{column}_2pl" for column in factors)]
+    table, notes = _merged(items, [name for name in named if isinstance(name, str)])
+    specs = [spec if isinstance(spec, ModelSpec) else spec_from_name(spec, table) for spec in named]
+    return list({spec.name: spec for spec in specs}.values()), notes
+
+
+_CONFIRMATORY = re.compile(r"\s*confirmatory_(.+)_[123]pl\s*")
+
+
+def _merged(items: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Item table whose columns named by confirmatory models have no small category."""
+    matches = [_CONFIRMATORY.fullmatch(name) for name in names]
+    columns = dict.fromkeys(match[1] for match in matches if match and match[1] in items)
+    merged = {column: merge_small_factors(items[column]) for column in columns}
+    table = items.assign(**{column: labels for column, (labels, _) in merged.items()})
+    return table, [note for _, note in merged.values() if note]
+
+
+def _stage(progress: Progress | None, name: str) -> Callable[[int, int], None]:
+    return lambda done, total: progress(name, done, total) if progress else None
+
+
+# One folder, one audit --------------------------------------------------------------------------------
+
+
+def _settings(
+    matrix: ResponseMatrix,
+    specs: Sequence[ModelSpec],
+    splits: Splits,
+    preset: str,
+    n_restarts: int,
+    seed: int,
+) -> dict[str, Any]:
+    """What the numbers of an audit depend on, the number of workers not."""
+    return {
+        "data": matrix.sha256,
+        "models": {spec.name: _digest(json.dumps(asdict(spec), sort_keys=True).encode()) for spec in specs},
+        "held_out": _digest(np.packbits(splits.test).tobytes()),
+        "split_seeds": list(splits.seeds),
+        "preset": get_preset(preset).name,
+        "n_restarts": n_restarts,
+        "seed": seed,
+    }
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _claimed(out: Path, settings: Mapping[str, Any]) -> Path:
+    """The folder, marked as that of this audit; another audit's is refused."""
+    marker = out / SETTINGS_FILE
+    text = json.dumps(settings, indent=1, sort_keys=True)
+    if marker.exists():
+        other, mine = _read_marker(marker), json.loads(text)
+        differing = sorted(key for key in mine if other.get(key) != mine[key])
+        if differing:
+            raise PlanError(
+                f"{out} holds another audit: {', '.join(differing)} differ. Name another folder with --out, "
+                "or remove that one."
+            )
+    elif (out / "audit.json").exists():
+        raise PlanError(f"{out} holds the report of another audit; name another folder with --out.")
+    else:
+        try:
+            marker.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{out} cannot be made: {error.strerror or error}") from error
+        atomic_write(marker, text)
+    return out
+
+
+def _read_marker(marker: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{marker} cannot be read ({error}); remove it or name another folder.") from error
+    return content
+
+
+# Sections and files -----------------------------------------------------------------------------------
+
+
+def sections(result: AuditResult) -> list[Section]:
+    """Sections of the report: Test 1, then how it was done."""
+    return [
+        *present(
+            result.comparison,
+            result.verdict,
+            claim=result.claim,
+            holds_for=_holds_for(result),
+            full=result.full,
+            matrix=result.matrix,
+        ),
+        *(Section(place="limit", claim=note.rstrip(".") + ".") for note in result.notes),
+        _screening(result),
+        _settings_section(result),
+    ]
+
+
+def _holds_for(result: AuditResult) -> dict[str, str]:
+    kept, given = result.matrix, result.data
+    return {
+        "Models": f"{kept.n_subjects}{_of(kept.n_subjects, given.n_subjects)}",
+        "Items": f"{kept.n_items}{_of(kept.n_items, given.n_items)}",
+        "Data": f"{given.source or 'responses'}, sha256 {given.sha256[:16]}…",
+        "Version": f"irtaudit {__version__}",
+    }
+
+
+def _of(kept: int, given: int) -> str:
+    return f" of {given}" if kept != given else ""
+
+
+def _screening(result: AuditResult) -> Section:
+    dropped, kept = result.dropped, result.matrix
+    axes = dropped["axis"].value_counts()
+    said = " and ".join(f"{n} of {getattr(result.data, f'n_{axis}s')} {axis}s" for axis, n in axes.items())
+    return Section(
+        place="method",
+        title="Data and screening",
+        claim=f"{said} are dropped: nothing is to be learned from them." if said else "Nothing is dropped.",
+        text=f"Analysed are {int(kept.observed.sum()):,} responses of {kept.n_subjects} models to "
+        f"{kept.n_items} items; {np.nanmean(kept.responses):.1%} pass.",
+        table=dropped if len(dropped) else None,
+        columns={"axis": "Subject or item.", "reason": "Why it cannot be analysed."},
+        caption="What the screen dropped, and why.",
+        file="dropped.csv",
+    )
+
+
+def _settings_section(result: AuditResult) -> Section:
+    settings, rows = result.settings, result.comparison.by_split
+    seeds = [str(seed) for seed in settings["split_seeds"] if seed is not None]
+    share = result.comparison.test_over_train / (1 + result.comparison.test_over_train)
+    how = f"seeds {', '.join(seeds)}" if seeds else "given by the user"
+    preset = get_preset(settings["preset"])
+    return Section(
+        place="method",
+        title="Models, splits and seeds",
+        claim="Everything random has a seed, and the same command gives the same numbers.",
+        facts={
+            "Models": ", ".join(settings["models"]),
+            "Estimation": "Pyro, mean-field stochastic variational inference; predictions at posterior means",
+            "Preset": f"{preset.name}: {preset.epochs} epochs of Adam, step size {preset.learning_rate:g}, "
+            f"{preset.schedule}",
+            "Splits": f"{result.splits.n_splits}, {share:.0%} of the responses held out, {how}",
+            "Training responses": f"{rows['train_cells'].mean():,.0f} per split",
+            "Restarts": f"{settings['n_restarts']} per model and split; seed {settings['seed']}",
+            "Data": f"sha256 {result.data.sha256}",
+            "Held-out cells": f"sha256 {settings['held_out']}",
+            "Plan": "none given: the defaults of this version",
+            "Versions": ", ".join(f"{name} {number}" for name, number in versions().items()),
+            "Time": f"{result.seconds:.0f} s in this run",
+        },
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions that the numbers depend on, by package."""
+    return {
+        "irtaudit": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in REPORTED_VERSIONS},
+    }
+
+
+def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path:
+    """Write the audit's folder.
+
+    Parameters
+    ----------
+    result : AuditResult
+    folder : Path
+        Made when missing. Receives ``audit.json``, ``comparison.csv``, ``comparison_by_split.csv``,
+        ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``items.csv``, ``dropped.csv``,
+        ``figures/*.svg`` and ``report.html``; each file is complete or as it was.
+    command : str
+        The command that reproduces the folder, for the report.
+
+    Returns
+    -------
+    Path
+        ``report.html``.
+
+    Raises
+    ------
+    StorageError
+        When a file cannot be written.
+    PlanError
+        When the folder holds an audit of other data or settings.
+    """
+    _claimed(folder, result.settings)
+    page = sections(result)
+    for name, table in tables(result).items():
+        write_csv(table, folder / f"{name}.csv")
+    _write_figures(page, folder / "figures")
+    text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
+    atomic_write(folder / "audit.json", text + "\n")
+    return write_report(page, folder, title=f"{_title(result)}, audited", command=command)
+
+
+def _title(result: AuditResult) -> str:
+    return (result.data.source or "Responses").partition(",")[0]
+
+
+def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
+    """The tables of an audit by the stem of their file name."""
+    return {
+        "comparison": result.comparison.table,
+        "comparison_by_split": result.comparison.by_split,
+        "restarts": result.comparison.restarts,
+        "factor_correlations": correlations_table(result.full),
+        "abilities": abilities_table(result.full, result.settings["seed"]),
+        "items": items_table(result.full, result.matrix),
+        "dropped": result.dropped,
+    }
+
+
+def _write_figures(page: Sequence[Section], folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
+    used: dict[str, int] = {}
+    for section in page:
+        for figure in section.figures:
+            stem = re.sub(r"\W+", "_", (section.title or section.claim).casefold()).strip("_")[:60]
+            used[stem] = used.get(stem, 0) + 1
+            name = stem if used[stem] == 1 else f"{stem}_{used[stem]}"
+            atomic_write(folder / f"{name}.svg", figure.svg + "\n")
+
+
+def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
+    """The audit for programs: what ``audit.json`` holds.
+
+    Parameters
+    ----------
+    result : AuditResult
+    command : str
+        The command that reproduces it.
+
+    Returns
+    -------
+    dict
+        JSON types only; what is undefined is None. ``verdict.reading`` is the verdict's word.
+    """
+    verdict, comparison, kept = result.verdict, result.comparison, result.matrix
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "irt",
+        "data": {
+            "sha256": result.data.sha256,
+            "n_subjects": result.data.n_subjects,
+            "n_items": result.data.n_items,
+            "source": result.data.source,
+            "analysed": {
+                "sha256": kept.sha256,
+                "n_subjects": kept.n_subjects,
+                "n_items": kept.n_items,
+                "n_responses": int(kept.observed.sum()),
+                "pass_rate": float(np.nanmean(kept.responses)),
+            },
+            "notes": list(result.notes),
+        },
+        "plan": None,
+        "command": command,
+        "settings": dict(result.settings),
+        "seeds": {
+            "splits": list(result.splits.seeds),
+            "fits": result.settings["seed"],
+            "restarts": list(range(result.settings["n_restarts"])),
+        },
+        "versions": versions(),
+        "verdict": {
+            "reading": verdict.word,
+            "claim": result.claim,
+            "because": verdict.because,
+            "what_would_change": verdict.what_would_change,
+            "best_unidimensional": verdict.best,
+            "gain": verdict.gain._asdict(),
+            "margin": verdict.margin,
+            "challengers": list(verdict.challengers),
+            "evidence": verdict.evidence,
+            "conditions": verdict.conditions,
+        },
+        "comparison": comparison.table,
+        "reference": comparison.reference,
+        "paired": comparison.paired,
+        "nested_findings": comparison.findings,
+        "failed_fits": list(comparison.failed),
+        "factor_correlations": correlations_table(result.full),
+        "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
+        "seconds": result.seconds,
+    }
+    plain: dict[str, Any] = _plain(content)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """JSON types: frames as lists of rows, what is not a finite number as None."""
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict("records")]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -1,0 +1,623 @@
+"""Test 1 in the reader's words: a comparison and its verdict become sections of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.dimensionality.compare import Comparison
+from irtaudit.dimensionality.labels import label
+from irtaudit.dimensionality.nested import finding_sentence
+from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
+from irtaudit.dimensionality.verdict import GAIN_OVER, MET, Verdict, judge, shown
+from irtaudit.irt.sites import GUESS_SD
+from irtaudit.report.curves import small_curves
+from irtaudit.report.dots import dot_interval_figure
+from irtaudit.report.figures import GREEN, draw
+from irtaudit.report.section import Figure, Fold, Section
+from irtaudit.report.section import Verdict as Answer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
+
+    from irtaudit.irt.result import FitResult
+
+CLAIM = "One score says how able a model is"
+MAX_CURVES = 600
+"""Items that get a response curve of their own on the page."""
+BANDS = 5
+"""Bands of ability whose observed pass rates stand beside a curve."""
+SMALL_FACTOR = 10
+GUESS_UNLEARNED = 0.8
+"""Posterior over prior SD above which nothing is said about guessing."""
+
+COLUMNS = {
+    "model": "Name of the item response model: structure, dimensions, family.",
+    "family": "1pl: one slope for all items; 2pl: a slope per item; 3pl: and a guessing floor.",
+    "structure": "Baseline, one dimension, dimensions found from the data, or given by item category.",
+    "dims": "Number of dimensions.",
+    "log_loss": "Held-out log-loss in nats per response, mean over splits; lower is better.",
+    "log_loss_sd": "Its standard deviation over splits.",
+    "log_loss_predictive": "Held-out log-loss when predictions are averaged over the posterior.",
+    "brier": "Held-out Brier score, mean over splits; lower is better.",
+    "brier_sd": "Its standard deviation over splits.",
+    "train_log_lik": "Log-likelihood of the training responses, mean over splits.",
+    "fitted_quantities": "Item parameters and abilities, counted as the source paper does.",
+    "aic": "Akaike's criterion by that count; it takes no part in the verdict.",
+    "bic": "Bayesian criterion by that count; it takes no part in the verdict.",
+    "fitted_quantities_exact": "The same with one intercept per item and learned correlations.",
+    "restart_sd": "Standard deviation of the log-loss over restarts, mean over splits.",
+    "note": "What to know before reading the row.",
+    "difference": "Log-loss of the best one-dimensional model minus this one's; above 0: this one is better.",
+    "low": "Lower end of the 95 % interval.",
+    "high": "Upper end of the 95 % interval.",
+    "splits_won": "Splits in which this model predicts better.",
+    "every_restart_better": "Whether its worst restart beats the other's best in every split.",
+    "margin": "The smallest difference that counts.",
+    "position": "Where the interval lies: above, below or across the margin.",
+    "condition": "What the rule asks.",
+    "state": "Met, not met, or open: not computed.",
+    "subject": "Name of the model.",
+    "theta": "Ability: posterior mean; 0 is the average of the pool, 1 is one standard deviation.",
+    "theta_sd": "Posterior standard deviation of theta.",
+    "rank": "Rank of theta; 1 is best.",
+    "rank_low": "Best rank within the 95 % interval.",
+    "rank_high": "Worst rank within the 95 % interval.",
+    "score": "Share of the answered items that the model passes.",
+    "item": "Name of the item; a link opens its curve.",
+    "difficulty": "Theta at which a model passes half of the time, guessing aside.",
+    "difficulty_sd": "Its posterior standard deviation (delta method).",
+    "slope": "Discrimination: logits per unit of theta.",
+    "slope_sd": "Posterior standard deviation of the slope.",
+    "guess": "Probability that the weakest model passes.",
+    "pass_rate": "Share of the models that pass the item.",
+    "responses": "Number of observed responses.",
+    "correlation": "Correlation of the two dimensions over the models of this pool.",
+}
+FORMATS = dict.fromkeys(
+    (
+        "log_loss",
+        "log_loss_sd",
+        "log_loss_predictive",
+        "brier",
+        "brier_sd",
+        "difference",
+        "low",
+        "high",
+        "margin",
+    ),
+    ".4f",
+)
+THETA_FORMATS = dict.fromkeys(
+    ("theta", "theta_sd", "low", "high", "difficulty", "difficulty_sd", "slope"), ".2f"
+)
+RATES = {"score": ".1%", "pass_rate": ".1%", "guess": ".2f", "slope_sd": ".2f"}
+
+
+def present(
+    comparison: Comparison,
+    verdict: Verdict | None = None,
+    *,
+    claim: str = CLAIM,
+    holds_for: Mapping[str, str] | None = None,
+    full: Mapping[str, FitResult] | None = None,
+    matrix: ResponseMatrix | None = None,
+) -> list[Section]:
+    """Sections of the report that show a comparison, its verdict and the full-data fits.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    verdict : Verdict, optional
+        Default: the rule's verdict on the comparison.
+    claim : str
+        The reading under test, in the user's words.
+    holds_for : mapping of str to str, optional
+        What the answer holds for: pool, data, version.
+    full : mapping of str to FitResult, optional
+        Fits to every observed cell: the best one-dimensional model and the confirmatory ones.
+    matrix : ResponseMatrix, optional
+        The matrix that was fitted, for tables of models and items.
+
+    Returns
+    -------
+    list of Section
+    """
+    found = verdict or judge(comparison)
+    fits = dict(full or {})
+    sections = [
+        _answer(found, claim, holds_for or {}),
+        _picture(comparison, found),
+        *_paired(comparison, found),
+        *_gain(found),
+        *(_correlations(name, fit) for name, fit in fits.items() if fit.factor_correlations is not None),
+        _restarts(comparison, found),
+        _nested(comparison),
+        *_limits(comparison, found, fits, matrix),
+    ]
+    best = fits.get(found.best or "")
+    if best is not None and matrix is not None:
+        sections += [_models(best, matrix), _items(best, matrix)]
+    return sections
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+# The answer and its picture ---------------------------------------------------------------------------
+
+
+def _answer(verdict: Verdict, claim: str, holds_for: Mapping[str, str]) -> Section:
+    return Section(
+        place="answer",
+        claim=verdict.because,
+        text=f"What would change this answer: {verdict.what_would_change}",
+        verdict=Answer(reading=claim, word=verdict.word, holds_for=holds_for),
+        table=verdict.conditions,
+        columns=COLUMNS,
+        caption="The rule, fixed in advance, and which of its conditions are met.",
+        file="conditions.csv",
+    )
+
+
+def _picture(comparison: Comparison, verdict: Verdict) -> Section:
+    table = comparison.table
+    lines = _loss_lines(table, verdict)
+    losses = _losses(table)
+    top = min(losses, key=lambda name: losses[name])
+    claim = f"{sentence(label(top))} predicts held-out responses best: log-loss {losses[top]:.3f}"
+    if verdict.best:
+        claim += (
+            f"; the best one-dimensional model reaches {losses[verdict.best]:.3f} and item means alone "
+            f"{losses[GAIN_OVER]:.3f}"
+        )
+    figure = dot_interval_figure(
+        [label(model) for model in table["model"]],
+        table["log_loss"],
+        table["log_loss"] - table["log_loss_sd"],
+        table["log_loss"] + table["log_loss_sd"],
+        groups=table["structure"].tolist(),
+        lines=lines,
+        emphasis=[label(name) for name in verdict.challengers],
+        notes={label(name): "failed fit" for name in comparison.failed},
+        xlabel="Held-out log-loss in nats per response, mean and SD over splits; lower is better",
+        alt=claim + ".",
+        caption="Each dot is a way to predict responses that were set aside, its line the spread from split "
+        "to split. Bold: models with several dimensions that challenge the single score. To count, one must "
+        "lie left of the margin's line by more than chance; the next figure shows that close up.",
+    )
+    return Section(
+        place="picture",
+        title="Held-out predictions",
+        claim=claim + ".",
+        figures=[figure],
+        table=table.drop(columns=["aic_exact", "bic_exact"]).sort_values("log_loss", ignore_index=True),
+        columns=COLUMNS,
+        formats=FORMATS,
+        caption="Every model and baseline, best first.",
+        file="comparison.csv",
+    )
+
+
+def _losses(table: pd.DataFrame) -> dict[str, float]:
+    return dict(zip(table["model"], table["log_loss"], strict=True))
+
+
+def _loss_lines(table: pd.DataFrame, verdict: Verdict) -> dict[str, float]:
+    if verdict.best is None:
+        return {}
+    best = _losses(table)[verdict.best]
+    lines = {"best with one dimension": best}
+    if verdict.margin > 0:
+        lines["better by the margin"] = best - verdict.margin
+    return lines
+
+
+# Why, piece by piece -----------------------------------------------------------------------------------
+
+
+def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
+    evidence = verdict.evidence
+    if evidence.empty or verdict.best is None:
+        return []
+    names = [label(name) for name in evidence["challenger"]]
+    n = comparison.by_split["split"].nunique()
+    claim = _paired_claim(comparison, verdict)
+    structures = comparison.table.set_index("model")["structure"]
+    figure = dot_interval_figure(
+        names,
+        evidence["difference"],
+        evidence["low"],
+        evidence["high"],
+        groups=[structures[name] for name in evidence["challenger"]],
+        lines={"no difference": 0.0, "margin": verdict.margin},
+        value_format=".4f",
+        xlabel="Gain in held-out log-loss over one dimension, nats per response",
+        alt=claim,
+        caption="Right of zero: the model with several dimensions predicts better. Right of the margin: by "
+        "enough to matter. The lines are intervals that hold jointly at 95 %.",
+    )
+    return [
+        Section(
+            place="evidence",
+            title="Held-out comparison",
+            claim=claim,
+            figures=[figure],
+            how=f"{n} splits of the responses; each model is fitted to the same training responses and "
+            f"scored on the same held-out ones. Differences to {label(verdict.best)}; t intervals corrected "
+            "for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers (Bonferroni).",
+            otherwise="Every interval below the margin would speak for one score, one above it against.",
+            table=comparison.paired,
+            columns=COLUMNS,
+            formats=FORMATS | {"sd": ".4f", "min": ".4f", "max": ".4f"},
+            caption=f"Every model against {verdict.best}: intervals for one comparison at a time.",
+            file="paired.csv",
+        )
+    ]
+
+
+def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
+    positions = verdict.evidence["position"].value_counts()
+    total = len(verdict.evidence)
+    largest = verdict.evidence.sort_values("difference").iloc[-1]
+    won = comparison.paired.set_index("model")["splits_won"].get(largest["challenger"])
+    n = comparison.by_split["split"].nunique()
+    counts = ", ".join(
+        f"{positions.get(p, 0)} {p}" for p in ("above", "across", "below", "undefined") if p in positions
+    )
+    best = f"{label(largest['challenger'])} gains most, {largest['difference']:.4f} nats"
+    if won is not None:
+        best += f" (better in {won} of {n} splits)"
+    return (
+        f"Of {total} models with several dimensions, by the margin of {verdict.margin:.4f}: {counts}; {best}."
+    )
+
+
+def _gain(verdict: Verdict) -> list[Section]:
+    if verdict.best is None:
+        return []
+    measured = verdict.conditions["state"].iloc[0] == MET
+    claim = (
+        f"Knowing which model answers improves predictions by {shown(verdict.gain)} over item means: the "
+        "responses do measure something."
+        if measured
+        else f"Knowing which model answers does not improve predictions beyond noise: {shown(verdict.gain)}."
+    )
+    return [
+        Section(
+            place="evidence",
+            title="Is there something to measure?",
+            claim=claim,
+            how="Log-loss of the items' own pass rates minus that of the best one-dimensional model, on the "
+            "same held-out responses. A fiftieth of this gain is the margin for more dimensions.",
+            otherwise="On responses shuffled within items the interval holds 0 or lies below it.",
+        )
+    ]
+
+
+def _correlations(name: str, fit: FitResult) -> Section:
+    table = correlations_table({name: fit})
+    lowest = table.sort_values("correlation").iloc[0]
+    claim = (
+        f"The {fit.spec.dims} dimensions of {label(name)} correlate between {lowest['correlation']:.2f} "
+        f"({lowest['factor_1']} with {lowest['factor_2']}) and {table['correlation'].max():.2f}; "
+        f"the median is {table['correlation'].median():.2f}."
+    )
+    correlations = fit.factor_correlations
+    assert correlations is not None  # the caller checked
+    figure = draw(
+        lambda axes: _heat(axes, correlations),
+        alt=claim,
+        caption="Darker: the two dimensions order the models more alike. 1 would be the same dimension.",
+        height=1.6 + 0.22 * fit.spec.dims,
+    )
+    return Section(
+        place="evidence",
+        title="Factor correlations",
+        claim=claim,
+        figures=[figure],
+        how="Confirmatory fit to every observed response; correlation of the second moments of theta over "
+        "the models of this pool. No interval is computed yet.",
+        otherwise="Correlations near 1 mean that the categories order the models alike, lower ones do not.",
+        table=table.drop(columns="model"),
+        columns=COLUMNS,
+        formats={"correlation": ".3f"},
+        caption="Correlation of every pair of dimensions.",
+        file="factor_correlations.csv",
+    )
+
+
+def _heat(axes: Axes, correlations: pd.DataFrame) -> None:
+    values, n = correlations.to_numpy(), len(correlations)
+    names = [
+        f"{str(f)[:22]}{'…' if len(str(f)) > 22 else ''}  {i}" for i, f in enumerate(correlations.index, 1)
+    ]
+    for i in range(n):
+        for j in range(i):
+            strength = float(np.clip(values[i, j], 0, 1))
+            axes.add_patch(_square(j, i, strength))
+            if n <= 12:
+                ink = "white" if strength > 0.6 else "black"
+                axes.text(
+                    j, i, f"{values[i, j]:.2f}".lstrip("0"), ha="center", va="center", color=ink, fontsize=6.5
+                )
+    axes.set(xlim=(-0.5, n - 1.5), ylim=(n - 0.5, 0.5), xticks=range(n - 1), yticks=range(1, n))
+    axes.set_xticklabels([str(i) for i in range(1, n)])
+    axes.set_yticklabels(names[1:])
+    axes.set_xlabel(f"1: {names[0].rsplit(maxsplit=1)[0]}; others as numbered")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _square(x: int, y: int, strength: float) -> Patch:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=GREEN, alpha=0.08 + 0.92 * strength**2, lw=0)
+
+
+def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
+    restarts = comparison.restarts.dropna(subset="log_loss")
+    deviation = restarts["log_loss"] - restarts.groupby(["model", "split"])["log_loss"].transform("mean")
+    spread = deviation.groupby(restarts["model"], sort=False)
+    low, high = spread.min(), spread.max()
+    models = [str(name) for name in low.index]
+    rows = comparison.table.set_index("model").loc[models]
+    worst = rows["restart_sd"].max()
+    n = int(comparison.restarts["restart"].nunique())
+    claim = (
+        f"The {n} restarts of every model agree within {worst:.4f} nats (SD of held-out log-loss, the least "
+        f"settled model), against a margin of {verdict.margin:.4f}."
+    )
+    figure = dot_interval_figure(
+        [label(model) for model in models],
+        np.zeros(len(models)),
+        low,
+        high,
+        groups=rows["structure"].tolist(),
+        value_format=".0f",
+        xlabel="Held-out log-loss of each restart minus the mean of its split",
+        alt=claim,
+        caption="From the best to the worst restart of a model. Short lines: no matter of luck.",
+    )
+    return Section(
+        place="evidence",
+        title="Restart agreement",
+        claim=claim + _dominance(comparison, verdict),
+        figures=[figure],
+        how="Each model is fitted again from different random starts; the start with the highest training "
+        "likelihood is kept, held-out responses never choose.",
+        otherwise="Restarts that differ by more than the margin would make the comparison a matter of luck.",
+        table=rows.reset_index()[["model", "restart_sd"]].assign(
+            lowest=low.to_numpy(), highest=high.to_numpy()
+        ),
+        columns=COLUMNS
+        | {"lowest": "Best restart minus the mean of its split.", "highest": "Worst restart, likewise."},
+        caption="Spread of held-out log-loss over restarts.",
+        file="restart_spread.csv",
+    )
+
+
+def _dominance(comparison: Comparison, verdict: Verdict) -> str:
+    paired = comparison.paired.set_index("model")
+    challengers = [name for name in verdict.challengers if name in paired.index]
+    better = [name for name in challengers if paired.loc[name, "every_restart_better"] is True]
+    if not better or comparison.reference is None:
+        return ""
+    names = ", ".join(map(label, better))
+    return f" Every restart of {names} predicts better than every one of {label(comparison.reference)}."
+
+
+def _nested(comparison: Comparison) -> Section:
+    findings = comparison.findings
+    n = int((comparison.table["structure"] != "baseline").sum())
+    failed = comparison.failed
+    claim = (
+        f"All {n} models fit at least as well as the models they contain."
+        if findings.empty
+        else f"{len(failed)} of {n} fits failed and {len(findings) - len(failed)} overfit."
+    )
+    return Section(
+        place="evidence",
+        title="Did every fit succeed?",
+        claim=claim,
+        how="A model that contains another must not have a lower training likelihood; a fit that has, and "
+        "predicts worse by more than two SDs over splits, is called failed and never serves as reference.",
+        otherwise="A failed fit would make the richer model look worse than it is.",
+        table=None if findings.empty else findings,
+        columns=COLUMNS,
+        caption="Models that predict worse than a model they contain.",
+        file="nested_findings.csv",
+    )
+
+
+# What this does not show -------------------------------------------------------------------------------
+
+
+def _limits(
+    comparison: Comparison,
+    verdict: Verdict,
+    full: Mapping[str, FitResult],
+    matrix: ResponseMatrix | None,
+) -> list[Section]:
+    limits = [
+        (
+            "The intervals cover the choice of held-out responses, not another choice of models.",
+            "Models of one developer resemble each other, so the pool counts for fewer than its number. An "
+            "interval over developers is not computed yet.",
+        ),
+        *_power_limit(verdict),
+        *(
+            (f"{sentence(label(row['model']))}: {row['finding']}.", sentence(finding_sentence(row)) + ".")
+            for _, row in comparison.findings.iterrows()
+        ),
+        *_note_limits(comparison),
+        *(_missing_limit(matrix) if matrix is not None else []),
+        *(limit for fit in full.values() for limit in _fit_limits(fit)),
+    ]
+    return [Section(place="limit", claim=claim, text=text) for claim, text in limits]
+
+
+def _power_limit(verdict: Verdict) -> list[tuple[str, str]]:
+    if verdict.word != "inconclusive" or (verdict.evidence["position"] == "above").any():
+        return []
+    return [
+        (
+            "No evidence for more dimensions is not evidence for one.",
+            "How often a pool of this size would reveal dimensions that correlate .8 (the power) is not "
+            "computed yet.",
+        )
+    ]
+
+
+def _note_limits(comparison: Comparison) -> list[tuple[str, str]]:
+    """Notes of models and baselines: constant items, diverged restarts, scales at a boundary."""
+    notes = comparison.by_split.loc[comparison.by_split["note"] != "", ["model", "note"]].drop_duplicates()
+    limits = []
+    for note, rows in notes.groupby("note", sort=False):
+        models = list(dict.fromkeys(map(label, rows["model"])))
+        limits.append((str(note).rstrip(".") + ".", f"Concerns: {'; '.join(models)}."))
+    return limits
+
+
+def _missing_limit(matrix: ResponseMatrix) -> list[tuple[str, str]]:
+    share = 1 - matrix.observed.mean()
+    if share == 0:
+        return []
+    return [
+        (
+            f"{share:.1%} of the responses are missing.",
+            "Missing responses are left out, as if missing at random.",
+        )
+    ]
+
+
+def _fit_limits(fit: FitResult) -> list[tuple[str, str]]:
+    limits = []
+    if fit.spec.structure == "confirmatory":
+        sizes = pd.Series(fit.spec.pattern(len(fit.items)).sum(axis=0), list(fit.spec.factors))
+        small = sizes[sizes < SMALL_FACTOR]
+        if len(small):
+            named = ", ".join(f"{factor} ({n})" for factor, n in small.items())
+            limits.append(
+                (
+                    f"{len(small)} of {len(sizes)} dimensions of {label(fit.spec.name)} rest on few items.",
+                    f"Fewer than {SMALL_FACTOR} items: {named}. Their abilities are uncertain.",
+                )
+            )
+    if fit.spec.family == "3pl":
+        limits += _guess_limit(fit)
+    return limits
+
+
+def _guess_limit(fit: FitResult) -> list[tuple[str, str]]:
+    ratio = np.asarray(fit.posterior()[1]["logit_guess"]) / GUESS_SD
+    unlearned = int((ratio > GUESS_UNLEARNED).sum())
+    if not unlearned:
+        return []
+    return [
+        (
+            f"Guessing is not identified for {unlearned} of {ratio.size} items.",
+            f"The posterior of their guessing parameter is nearly as wide as its prior (SD ratio above "
+            f"{GUESS_UNLEARNED}, median {np.median(ratio):.2f}); no claim is made about it.",
+        )
+    ]
+
+
+# Look for yourself -------------------------------------------------------------------------------------
+
+
+def _models(fit: FitResult, matrix: ResponseMatrix) -> Section:
+    table = (
+        abilities_table({fit.spec.name: fit}, fit.seed).drop(columns=["model", "factor"]).set_index("subject")
+    )
+    covariates = matrix.subjects.reindex(table.index)
+    score = pd.Series(np.nanmean(matrix.responses, axis=1), matrix.subjects.index).reindex(table.index)
+    wide = (table["rank_high"] - table["rank_low"]).median()
+    return Section(
+        place="explore",
+        title="Models",
+        claim=f"{len(table)} models by ability; the 95 % interval of a rank spans {wide:.0f} places or so.",
+        table=pd.concat(
+            [table.assign(score=score), covariates.drop(columns=table.columns, errors="ignore")], axis=1
+        ),
+        columns=COLUMNS,
+        formats=THETA_FORMATS | RATES,
+        caption=f"Abilities under {label(fit.spec.name)}, fitted to every observed response.",
+        file="abilities.csv",
+    )
+
+
+def _items(fit: FitResult, matrix: ResponseMatrix) -> Section:
+    table = items_table({fit.spec.name: fit}, matrix).drop(columns=["model", "factor"])
+    table = table.dropna(axis=1, how="all").sort_values("difficulty").set_index("item")
+    covariates = matrix.items.reindex(table.index).drop(columns=table.columns, errors="ignore")
+    chosen = table.iloc[np.unique(np.linspace(0, len(table) - 1, MAX_CURVES).round().astype(int))]
+    every = "every item" if len(chosen) == len(table) else f"{len(chosen)} items, evenly over difficulty"
+    hardest = table.index[-1]
+    return Section(
+        place="explore",
+        title="Items",
+        claim=f"{len(table)} items from easiest to hardest; the hardest is {hardest}.",
+        table=pd.concat([table.drop(columns=["intercept", "intercept_sd"]), covariates], axis=1),
+        columns=COLUMNS,
+        formats=THETA_FORMATS | RATES,
+        caption=f"Item parameters under {label(fit.spec.name)}, fitted to every observed response.",
+        file="items.csv",
+        folds_title=f"Item response curves of {every}",
+        folds=[
+            Fold(title=str(name), figures=[_curve(str(name), row, fit, matrix)])
+            for name, row in chosen.iterrows()
+        ],
+    )
+
+
+def _curve(name: str, row: pd.Series, fit: FitResult, matrix: ResponseMatrix) -> Figure:
+    grid = np.linspace(-3, 3, 31)
+    floor = float(row.get("guess", 0.0))
+    chance = floor + (1 - floor) * expit(row["slope"] * grid + row["intercept"])
+    theta = fit.abilities.iloc[:, 0].to_numpy(float)
+    centres, shares = band_shares(theta, matrix.responses[:, matrix.items.index.get_loc(name)])
+    return small_curves(
+        grid,
+        {"fitted": chance},
+        points={"fitted": (centres, shares)},
+        xlabel="ability (theta)",
+        ylabel="share that passes",
+        alt=f"{name}: half of the models of ability {row['difficulty']:.1f} pass; slope {row['slope']:.1f}.",
+        caption="Line: fitted chance to pass. Dots: observed share in bands of equal numbers of models.",
+    )
+
+
+def band_shares(
+    theta: NDArray[np.floating], responses: NDArray[np.floating], bands: int = BANDS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Observed pass rates in bands of ability that hold equally many subjects.
+
+    Parameters
+    ----------
+    theta : (subject,) array
+    responses : (subject,) array of 0, 1 or NaN
+        Responses to one item.
+    bands : int
+
+    Returns
+    -------
+    centres, shares : (band,) array
+        Mean theta and pass rate of the observed responses of each band; bands without any are left out.
+    """
+    seen = np.flatnonzero(~np.isnan(responses))
+    parts = [
+        part for part in np.array_split(seen[np.argsort(theta[seen], kind="stable")], bands) if part.size
+    ]
+    centres = np.array([theta[part].mean() for part in parts])
+    return centres, np.array([responses[part].mean() for part in parts])
