@@ -16,9 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from irtaudit.irt.kernel import Cells, Kernel, State, as_cells
+from irtaudit.irt.cells import Cells, as_cells
+from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import Preset
+from irtaudit.irt.prior import State
 from irtaudit.irt.sites import GUESS_MEAN
 
 NOISE_BLOCK = 16
@@ -97,9 +99,9 @@ def run_tile(
     mask = cells.mask
     draws = (noise or fit_noise)(layout, keys, preset, mask.device)
     start = initial_state(layout, cells, next(draws).to(mask.dtype))
-    kernel = Kernel(layout, cells, len(keys))
     parameters = [torch.nn.Parameter(t) for t in start.tensors()]
     state = State(*(p.detach() for p in parameters))
+    kernel = Kernel(layout, cells, state)
     for parameter, gradient in zip(parameters, kernel.grad.tensors(), strict=True):
         parameter.grad = gradient
     optimiser = torch.optim.Adam(parameters, lr=preset.learning_rate, fused=True)
@@ -107,10 +109,10 @@ def run_tile(
     for epoch in range(preset.epochs):
         draw = next(draws).to(mask.dtype)
         optimiser.param_groups[0]["lr"] = preset.rate(epoch)
-        kernel.gradient(state, draw)
+        kernel.gradient(draw)
         optimiser.step()
         if (epoch + 1) % CHECK_EVERY == 0 or epoch + 1 == preset.epochs:
-            elbos.append(kernel.elbo(state, draw).cpu())
+            elbos.append(kernel.elbo(draw).cpu())
             if not torch.isfinite(elbos[-1]).any():
                 break
     return _tile_state(state, torch.stack(elbos, 1))

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.errors import ConvergenceWarning, FitError, PlanError
+from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.engine import FitKey, TileState, one_thread, run_tile
-from irtaudit.irt.kernel import Cells, correlation_cholesky, pack_cells
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
 from irtaudit.irt.presets import RETRY, Preset, get_preset
+from irtaudit.irt.prior import correlation_cholesky
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.irt.store import Outcomes, find_outcomes, save_outcomes, stack

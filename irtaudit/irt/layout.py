@@ -54,8 +54,14 @@ class Layout:
 
     @cached_property
     def loading_index(self) -> NDArray[np.int64]:
-        """(loading,) position of each loading in the dim-major (dim, item) slope matrix."""
-        return np.flatnonzero(self.pattern.T.ravel())
+        """(loading,) position of each loading in the dim-major (dim, item) slope matrix.
+
+        Loadings are ordered item by item; exploratory ones dimension by dimension, as the matrix lies.
+        """
+        if not self.spec.positive:
+            return np.arange(self.spec.dims * self.n_items)
+        items, dims = np.nonzero(self.pattern)
+        return dims * self.n_items + items
 
     @cached_property
     def sizes(self) -> dict[str, int]:

@@ -20,8 +20,8 @@ from pyro.infer import TraceMeanField_ELBO
 from torch import Tensor
 from torch.distributions import kl_divergence
 
-from irtaudit.irt.kernel import State, correlation_cholesky
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.prior import State, correlation_cholesky
 from irtaudit.irt.sites import Hyper, Latent
 
 Sites = dict[str, Tensor]

@@ -10,8 +10,8 @@ import torch
 from panels import PAIRS, random_matrix
 from torch import Tensor
 
+from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.engine import FitKey, fit_noise, noise_seed, run_tile
-from irtaudit.irt.kernel import Cells, pack_cells
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import PRESETS, Preset
 from irtaudit.irt.spec import ModelSpec

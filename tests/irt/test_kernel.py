@@ -10,15 +10,10 @@ from panels import every_spec
 from torch.distributions import LKJCholesky
 
 from irtaudit.irt import pyro_model
-from irtaudit.irt.kernel import (
-    Cells,
-    Kernel,
-    State,
-    correlation_cholesky,
-    log_volume_of_correlations,
-    pack_cells,
-)
+from irtaudit.irt.cells import Cells, pack_cells
+from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import LANES, Layout
+from irtaudit.irt.prior import State, correlation_cholesky, log_volume_of_correlations
 from irtaudit.irt.spec import ModelSpec
 
 N_SUBJECTS, N_ITEMS, N_SPLITS, N_RESTARTS = 7, 9, 2, 3
@@ -30,12 +25,12 @@ def test_elbo_and_every_gradient_equal_pyros_on_the_same_noise(spec: ModelSpec) 
     layout = Layout(spec, N_SUBJECTS, N_ITEMS)
     responses, mask = _cells()
     state, noise = _state(layout, seed=1)
-    kernel = Kernel(layout, _packed(layout, responses, mask), N_SPLITS * N_RESTARTS)
-    by_hand = kernel.gradient(state, noise)
+    kernel = Kernel(layout, _packed(layout, responses, mask), state)
+    by_hand = kernel.gradient(noise)
     leaves = State(*(t.clone().requires_grad_() for t in state.tensors()))
     total, per_fit = pyro_model.elbo(layout, leaves, noise, responses, mask)
     (-total).backward()
-    torch.testing.assert_close(kernel.elbo(state, noise), per_fit.detach(), rtol=0, atol=1e-8)
+    torch.testing.assert_close(kernel.elbo(noise), per_fit.detach(), rtol=0, atol=1e-8)
     torch.testing.assert_close(per_fit.sum(), total, rtol=0, atol=1e-8)
     widths = (sum(layout.sizes.values()), sum(layout.sizes.values()), _n_hyper(layout))
     for ours, leaf, width in zip(by_hand.tensors(), leaves.tensors(), widths, strict=True):
@@ -45,11 +40,12 @@ def test_elbo_and_every_gradient_equal_pyros_on_the_same_noise(spec: ModelSpec) 
 
 def test_gradient_does_not_depend_on_the_call_before() -> None:
     layout = Layout(ModelSpec.confirmatory("3pl", ["a", "b", "c"] * 3), N_SUBJECTS, N_ITEMS)
-    kernel = Kernel(layout, _packed(layout, *_cells()), N_SPLITS * N_RESTARTS)
-    first = [t.clone() for t in kernel.gradient(*_state(layout, seed=1)).tensors()]
-    kernel.gradient(*_state(layout, seed=2))
-    kernel.elbo(*_state(layout, seed=3))
-    for before, after in zip(first, kernel.gradient(*_state(layout, seed=1)).tensors(), strict=True):
+    state, noise = _state(layout, seed=1)
+    kernel = Kernel(layout, _packed(layout, *_cells()), state)
+    first = [t.clone() for t in kernel.gradient(noise).tensors()]
+    kernel.gradient(_state(layout, seed=2)[1])
+    kernel.elbo(_state(layout, seed=3)[1])
+    for before, after in zip(first, kernel.gradient(noise).tensors(), strict=True):
         assert torch.equal(before, after)
 
 

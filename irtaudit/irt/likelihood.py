@@ -1,0 +1,169 @@
+"""The likelihood of a tile and its gradient with respect to drawn latents, in buffers that are reused.
+
+With slopes and intercepts stacked as W (dim + 1, item), a row of ones below theta, and minus the residual
+``e = mask * P - success``::
+
+    eta = theta' W      d loss / d theta = slopes e'      d loss / d W = theta e
+
+so an epoch is one batched product, one sigmoid and two batched products back.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from irtaudit.irt.cells import Cells, as_cells
+from irtaudit.irt.layout import Layout
+
+
+class Likelihood:
+    """Bernoulli likelihood of every training response of a tile.
+
+    Parameters
+    ----------
+    layout : Layout
+    cells : Cells
+    z : (fit, width) Tensor
+        Where the drawn latents will be, packed.
+    grad : (fit, width) Tensor
+        Where the gradient goes, packed; the padding is never written.
+    """
+
+    def __init__(self, layout: Layout, cells: Cells, z: Tensor, grad: Tensor) -> None:
+        n_fits, k, n, j = z.shape[0], layout.spec.dims, layout.n_subjects, layout.n_items
+        at = layout.slices
+        self._layout, self._cells, self._guessing = layout, cells, layout.spec.family == "3pl"
+        self._minus_success = -cells.success
+        self._eta = z.new_zeros(n_fits, layout.cell_width)
+        self._eta_cells = as_cells(self._eta, layout)
+        self._theta, self._grad_theta = (t[:, at["theta"]].view(n_fits, k, n) for t in (z, grad))
+        self._stacked = z.new_ones(n_fits, k + 1, n)
+        self._placement = _place(layout, z, grad)
+        self._weights, self._grad_weights = self._placement.weights, self._placement.grad_weights
+        if self._guessing:
+            self._logit_guess, self._grad_guess = (t[:, None, at["logit_guess"]] for t in (z, grad))
+            self._guess, self._not_guess = z.new_zeros(n_fits, 1, j), z.new_zeros(n_fits, 1, j)
+            self._ratio = torch.zeros_like(self._eta)
+            self._ratio_cells = as_cells(self._ratio, layout)
+
+    def gradient(self) -> None:
+        """Gradient of minus the log-likelihood at the drawn latents."""
+        self._linear_predictor()
+        self._minus_residual()
+        slopes = self._weights[:, :-1]
+        torch.bmm(slopes, self._eta_cells.transpose(1, 2), out=self._grad_theta)
+        torch.bmm(self._stacked, self._eta_cells, out=self._grad_weights)
+        self._placement.collect()
+
+    def value(self) -> Tensor:
+        """Log-likelihood of each fit at the drawn latents.
+
+        Returns
+        -------
+        (fit,) float64 Tensor, in nats
+        """
+        self._linear_predictor()
+        eta = self._eta_cells.double()
+        success, mask = (as_cells(t, self._layout).double() for t in (self._cells.success, self._cells.mask))
+        if not self._guessing:
+            return (success * eta - mask * functional.softplus(eta)).sum((1, 2))
+        logit = self._logit_guess.double()
+        log_fail = functional.logsigmoid(-logit) - functional.softplus(eta)
+        log_pass = torch.logaddexp(functional.logsigmoid(logit), log_fail + eta)
+        return (success * log_pass + (mask - success) * log_fail).sum((1, 2))
+
+    def _linear_predictor(self) -> None:
+        self._stacked[:, :-1] = self._theta
+        self._placement.spread()
+        torch.bmm(self._stacked.transpose(1, 2), self._weights, out=self._eta_cells)
+
+    def _minus_residual(self) -> None:
+        """Turn eta, in place, into minus the derivative of the log-likelihood with respect to it."""
+        p = self._eta.sigmoid_()
+        if not self._guessing:
+            torch.addcmul(self._minus_success, self._cells.mask, p, out=p)
+            return
+        # With p* = c + (1 - c) p the derivative is (y / p* - 1) p, and (y / p* - 1) c for the logit of c.
+        torch.sigmoid(self._logit_guess, out=self._guess)
+        torch.sub(1.0, self._guess, out=self._not_guess)
+        torch.addcmul(self._guess, self._not_guess, self._eta_cells, out=self._ratio_cells)
+        torch.addcdiv(self._cells.mask, self._minus_success, self._ratio, out=self._ratio)
+        p.mul_(self._ratio)
+        torch.sum(self._ratio_cells, 1, keepdim=True, out=self._grad_guess).mul_(self._guess)
+
+
+class _Free:
+    """Every slope free and of either sign: the packed rows are the weights."""
+
+    def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
+        item_side = slice(layout.slices["slope"].start, layout.slices["intercept"].stop)
+        shape = (z.shape[0], layout.spec.dims + 1, layout.n_items)
+        self.weights, self.grad_weights = z[:, item_side].view(shape), grad[:, item_side].view(shape)
+
+    def spread(self) -> None:
+        """Nothing to do: slopes and intercepts already lie as one matrix."""
+
+    def collect(self) -> None:
+        """Nothing to do: the gradient was written where it belongs."""
+
+
+class _Broadcast:
+    """Positive slopes that broadcast against the pattern: one per item, or one per dimension in a 1PL."""
+
+    def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
+        f, k, j = z.shape[0], layout.spec.dims, layout.n_items
+        at, common = layout.slices, layout.latents[1].plate == "dim"
+        shape = (f, k, 1) if common else (f, 1, j)
+        self._axis = 2 if common else 1
+        self._pattern = torch.as_tensor(layout.pattern.T.copy(), device=z.device).to(z.dtype)
+        self._log_slope, self._grad_slope = (t[:, at["log_slope"]].view(shape) for t in (z, grad))
+        self._intercept, self._grad_intercept = (t[:, at["intercept"]] for t in (z, grad))
+        self.weights, self.grad_weights = z.new_zeros(f, k + 1, j), z.new_zeros(f, k + 1, j)
+        self._slopes, self._grads = self.weights[:, :-1], self.grad_weights[:, :-1]
+        self._exp = torch.empty_like(self._log_slope)
+
+    def spread(self) -> None:
+        """Lay the drawn slopes and intercepts out as the weights."""
+        torch.exp(self._log_slope, out=self._exp)
+        torch.mul(self._exp, self._pattern, out=self._slopes)
+        self.weights[:, -1] = self._intercept
+
+    def collect(self) -> None:
+        """Bring the weights' gradient back to the packed latents."""
+        # A slope is its own derivative with respect to its logarithm, and zero off the pattern.
+        self._grads.mul_(self._slopes)
+        torch.sum(self._grads, self._axis, keepdim=True, out=self._grad_slope)
+        self._grad_intercept.copy_(self.grad_weights[:, -1])
+
+
+class _Indexed:
+    """Positive slopes in any pattern: each is put at its place and fetched from there."""
+
+    def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
+        f, k, j = z.shape[0], layout.spec.dims, layout.n_items
+        at = layout.slices
+        self._index = torch.as_tensor(layout.loading_index, device=z.device)
+        self._log_slope, self._grad_slope = (t[:, at["log_slope"]] for t in (z, grad))
+        self._intercept, self._grad_intercept = (t[:, at["intercept"]] for t in (z, grad))
+        self.weights, self.grad_weights = z.new_zeros(f, k + 1, j), z.new_zeros(f, k + 1, j)
+        self._slopes, self._grads = (w[:, :-1].view(f, k * j) for w in (self.weights, self.grad_weights))
+
+    def spread(self) -> None:
+        """Lay the drawn slopes and intercepts out as the weights."""
+        self._slopes[:, self._index] = self._log_slope.exp()
+        self.weights[:, -1] = self._intercept
+
+    def collect(self) -> None:
+        """Bring the weights' gradient back to the packed latents."""
+        self._grads.mul_(self._slopes)
+        torch.index_select(self._grads, 1, self._index, out=self._grad_slope)
+        self._grad_intercept.copy_(self.grad_weights[:, -1])
+
+
+def _place(layout: Layout, z: Tensor, grad: Tensor) -> _Free | _Broadcast | _Indexed:
+    if not layout.spec.positive:
+        return _Free(layout, z, grad)
+    one_each = layout.latents[1].plate == "dim" or bool((layout.pattern.sum(axis=1) == 1).all())
+    return _Broadcast(layout, z, grad) if one_each else _Indexed(layout, z, grad)
