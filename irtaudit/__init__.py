@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 from irtaudit._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from irtaudit.audit import AuditResult as AuditResult
+    from irtaudit.audit import run_audit as run_audit
+    from irtaudit.audit import write_audit as write_audit
     from irtaudit.data.bundled import load_swebench_verified as load_swebench_verified
     from irtaudit.data.masks import read_test_masks as read_test_masks
     from irtaudit.data.read import read_responses as read_responses
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from irtaudit.report.section import Section as Section
 
 _HOMES = {
+    "AuditResult": "irtaudit.audit",
     "Comparison": "irtaudit.dimensionality.compare",
     "ConvergenceWarning": "irtaudit.errors",
     "DataError": "irtaudit.errors",
@@ -62,7 +66,9 @@ _HOMES = {
     "merge_small_factors": "irtaudit.data.screen",
     "read_responses": "irtaudit.data.read",
     "read_test_masks": "irtaudit.data.masks",
+    "run_audit": "irtaudit.audit",
     "screen": "irtaudit.data.screen",
+    "write_audit": "irtaudit.audit",
     "write_report": "irtaudit.report.page",
     "write_responses": "irtaudit.data.write",
 }
