@@ -21,6 +21,7 @@ from irtaudit._version import __version__
 from irtaudit.errors import ConvergenceWarning, IrtAuditError
 
 COMMANDS = {
+    "audit": "irtaudit.cli.audit",
     "convert": "irtaudit.cli.convert",
 }
 
