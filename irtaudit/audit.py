@@ -28,7 +28,7 @@ from irtaudit.data.screen import merge_small_factors, missingness_warnings, scre
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.dimensionality.baselines import additive_baselines
 from irtaudit.dimensionality.compare import Comparison, compare
-from irtaudit.dimensionality.present import CLAIM, present
+from irtaudit.dimensionality.present import CLAIM, TERMS, present, sentence
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
 from irtaudit.dimensionality.verdict import Verdict, judge
 from irtaudit.errors import PlanError, StorageError
@@ -308,7 +308,7 @@ def sections(result: AuditResult) -> list[Section]:
             full=result.full,
             matrix=result.matrix,
         ),
-        *(Section(place="limit", claim=note.rstrip(".") + ".") for note in result.notes),
+        *(Section(place="limit", claim=sentence(note).rstrip(".") + ".") for note in result.notes),
         _screening(result),
         _settings_section(result),
     ]
@@ -413,7 +413,8 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     _write_figures(page, folder / "figures")
     text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
     atomic_write(folder / "audit.json", text + "\n")
-    return write_report(page, folder, title=f"{_title(result)}, audited", command=command)
+    title = f"{_title(result)}, audited"
+    return write_report(page, folder, title=title, command=command, glossary=TERMS)
 
 
 def _title(result: AuditResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from irtaudit.dimensionality.compare import Comparison
 from irtaudit.dimensionality.labels import label
 from irtaudit.dimensionality.nested import finding_sentence
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
-from irtaudit.dimensionality.verdict import GAIN_OVER, MET, Verdict, judge, shown
+from irtaudit.dimensionality.verdict import GAIN_OVER, MARGIN_SHARE, MET, NOT_MET, OPEN, Verdict, judge, shown
 from irtaudit.irt.sites import GUESS_SD
 from irtaudit.report.curves import small_curves
 from irtaudit.report.dots import dot_interval_figure
@@ -30,14 +31,27 @@ if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
 
 CLAIM = "One score says how able a model is"
+ADDITIVE = "item_subject_logit"
+_STATES = {MET: "met", NOT_MET: "not met", OPEN: "open"}
 MAX_CURVES = 600
 """Items that get a response curve of their own on the page."""
 BANDS = 5
 """Bands of ability whose observed pass rates stand beside a curve."""
+MAX_PRINTED = 12
+"""Dimensions up to which every correlation is printed into its cell."""
 SMALL_FACTOR = 10
 GUESS_UNLEARNED = 0.8
 """Posterior over prior SD above which nothing is said about guessing."""
 
+TERMS = {
+    "1PL": "Item response model with a difficulty per item; all items separate models equally sharply.",
+    "2PL": "Item response model with a difficulty and a discrimination per item.",
+    "3PL": "A 2PL in which even the weakest model passes an item with some probability.",
+    "nats": "Unit of log-loss; 0.01 more means 1 % more probability given to what happened.",
+    "free dimensions": "Dimensions found from the data: every item may depend on each of them.",
+    "item means": "Every model passes an item at the item's own pass rate: what a score adds nothing to.",
+}
+"""Words of Test 1 for the glossary of the page."""
 COLUMNS = {
     "model": "Name of the item response model: structure, dimensions, family.",
     "family": "1pl: one slope for all items; 2pl: a slope per item; 3pl: and a guessing floor.",
@@ -136,10 +150,11 @@ def present(
         _answer(found, claim, holds_for or {}),
         _picture(comparison, found),
         *_paired(comparison, found),
-        *_gain(found),
+        *_gain(comparison, found),
         *(_correlations(name, fit) for name, fit in fits.items() if fit.factor_correlations is not None),
         _restarts(comparison, found),
         _nested(comparison),
+        _conditions(found),
         *_limits(comparison, found, fits, matrix),
     ]
     best = fits.get(found.best or "")
@@ -162,10 +177,6 @@ def _answer(verdict: Verdict, claim: str, holds_for: Mapping[str, str]) -> Secti
         claim=verdict.because,
         text=f"What would change this answer: {verdict.what_would_change}",
         verdict=Answer(reading=claim, word=verdict.word, holds_for=holds_for),
-        table=verdict.conditions,
-        columns=COLUMNS,
-        caption="The rule, fixed in advance, and which of its conditions are met.",
-        file="conditions.csv",
     )
 
 
@@ -251,7 +262,7 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
             place="evidence",
             title="Held-out comparison",
             claim=claim,
-            figures=[figure],
+            figures=[_card(figure)],
             how=f"{n} splits of the responses; each model is fitted to the same training responses and "
             f"scored on the same held-out ones. Differences to {label(verdict.best)}; t intervals corrected "
             "for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers (Bonferroni).",
@@ -282,9 +293,17 @@ def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
     )
 
 
-def _gain(verdict: Verdict) -> list[Section]:
+def _card(figure: Figure) -> Figure:
+    """The figure as it is laid out for a phone, which is how wide a card is."""
+    return replace(figure, svg=figure.narrow_svg, narrow_svg="")
+
+
+def _gain(comparison: Comparison, verdict: Verdict) -> list[Section]:
     if verdict.best is None:
         return []
+    additive = (
+        comparison.interval(verdict.best, ADDITIVE) if ADDITIVE in set(comparison.table["model"]) else None
+    )
     measured = verdict.conditions["state"].iloc[0] == MET
     claim = (
         f"Knowing which model answers improves predictions by {shown(verdict.gain)} over item means: the "
@@ -297,6 +316,9 @@ def _gain(verdict: Verdict) -> list[Section]:
             place="evidence",
             title="Is there something to measure?",
             claim=claim,
+            text=f"Over {label(ADDITIVE)}, a rule for a spreadsheet, it gains {shown(additive)}."
+            if additive
+            else "",
             how="Log-loss of the items' own pass rates minus that of the best one-dimensional model, on the "
             "same held-out responses. A fiftieth of this gain is the margin for more dimensions.",
             otherwise="On responses shuffled within items the interval holds 0 or lies below it.",
@@ -338,25 +360,25 @@ def _correlations(name: str, fit: FitResult) -> Section:
 
 def _heat(axes: Axes, correlations: pd.DataFrame) -> None:
     values, n = correlations.to_numpy(), len(correlations)
-    names = [
-        f"{str(f)[:22]}{'…' if len(str(f)) > 22 else ''}  {i}" for i, f in enumerate(correlations.index, 1)
-    ]
+    names = [f"{_short(str(factor))}  {i}" for i, factor in enumerate(correlations.index, 1)]
     for i in range(n):
         for j in range(i):
             strength = float(np.clip(values[i, j], 0, 1))
             axes.add_patch(_square(j, i, strength))
-            if n <= 12:
+            if n <= MAX_PRINTED:
                 ink = "white" if strength > 0.6 else "black"
-                axes.text(
-                    j, i, f"{values[i, j]:.2f}".lstrip("0"), ha="center", va="center", color=ink, fontsize=6.5
-                )
-    axes.set(xlim=(-0.5, n - 1.5), ylim=(n - 0.5, 0.5), xticks=range(n - 1), yticks=range(1, n))
+                text = f"{values[i, j]:.2f}".removeprefix("0")
+                axes.text(j, i, text, ha="center", va="center", color=ink, fontsize=6.5)
+    axes.set(xlim=(-0.5, n - 1.5), ylim=(n - 0.5, -0.5), xticks=range(n - 1), yticks=range(n))
     axes.set_xticklabels([str(i) for i in range(1, n)])
-    axes.set_yticklabels(names[1:])
-    axes.set_xlabel(f"1: {names[0].rsplit(maxsplit=1)[0]}; others as numbered")
+    axes.set_yticklabels(names)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def _short(name: str, length: int = 22) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
 
 
 def _square(x: int, y: int, strength: float) -> Patch:
@@ -380,12 +402,12 @@ def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
     )
     figure = dot_interval_figure(
         [label(model) for model in models],
-        np.zeros(len(models)),
+        np.full(len(models), np.nan),
         low,
         high,
         groups=rows["structure"].tolist(),
-        value_format=".0f",
-        xlabel="Held-out log-loss of each restart minus the mean of its split",
+        notes={label(m): f"SD {sd:.4f}" for m, sd in zip(models, rows["restart_sd"], strict=True)},
+        xlabel="Held-out log-loss of restarts minus the mean of their split",
         alt=claim,
         caption="From the best to the worst restart of a model. Short lines: no matter of luck.",
     )
@@ -393,7 +415,7 @@ def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
         place="evidence",
         title="Restart agreement",
         claim=claim + _dominance(comparison, verdict),
-        figures=[figure],
+        figures=[_card(figure)],
         how="Each model is fitted again from different random starts; the start with the highest training "
         "likelihood is kept, held-out responses never choose.",
         otherwise="Restarts that differ by more than the margin would make the comparison a matter of luck.",
@@ -415,6 +437,24 @@ def _dominance(comparison: Comparison, verdict: Verdict) -> str:
         return ""
     names = ", ".join(map(label, better))
     return f" Every restart of {names} predicts better than every one of {label(comparison.reference)}."
+
+
+def _conditions(verdict: Verdict) -> Section:
+    states = verdict.conditions["state"].value_counts()
+    counts = [f"{states[state]} {words}" for state, words in _STATES.items() if state in states]
+    return Section(
+        place="evidence",
+        title="The rule and its conditions",
+        claim=f"Of the rule's {len(verdict.conditions)} conditions {', '.join(counts)}.",
+        facts={
+            sentence(row["condition"]): f"{row['state']}: {row['detail']}"
+            for _, row in verdict.conditions.iterrows()
+        },
+        how=f"The rule is fixed in the program; the margin is {MARGIN_SHARE:.0%} of what one dimension gains "
+        "over item means. First three conditions met: not supported. First and last two met: supported. First not "
+        "met: nothing to measure. Else: inconclusive.",
+        otherwise=verdict.what_would_change,
+    )
 
 
 def _nested(comparison: Comparison) -> Section:

@@ -263,23 +263,25 @@ def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFram
         return (
             "No model with more than one dimension was compared, so nothing could show that one is too few."
         )
-    return _challenger_sentence(decisive(evidence))
+    return _challenger_sentence(word, decisive(evidence))
 
 
-def _challenger_sentence(row: pd.Series) -> str:
-    name, margin = label(row["challenger"]), f"the margin of {row['margin']:.4f}"
+def _challenger_sentence(word: Word, row: pd.Series) -> str:
     by = shown(Interval(row["difference"], row["low"], row["high"]))
+    gain = f"{label(row['challenger'])} changes held-out predictions by {by}"
+    margin = f"the margin of {row['margin']:.4f}"
     if row["position"] == "above":
-        return f"One dimension is too few here: {name} improves held-out predictions by {by}, above {margin}."
+        sure = word == "not supported"
+        doubt = "" if sure else "; that this holds over clusters of related models is not established"
+        return f"One dimension {'is' if sure else 'looks'} too few: {gain}, above {margin}{doubt}."
     if row["position"] == "below":
+        sure = word == "supported"
+        doubt = "" if sure else "; that this audit could have seen more is not established"
         return (
-            "No richer model predicts noticeably better than one dimension: the most that may be gained is "
-            f"with {name}, {by}, below {margin}."
+            f"One dimension {'is' if sure else 'looks'} enough: no richer model can gain as much as {margin} "
+            f"({gain}){doubt}."
         )
-    return (
-        f"More than one dimension is neither shown nor ruled out: {name} improves held-out predictions by "
-        f"{by}, and {margin} lies inside that interval."
-    )
+    return f"These responses do not tell whether one dimension is enough: {gain}, and {margin} lies inside."
 
 
 def decisive(evidence: pd.DataFrame) -> pd.Series:
@@ -342,7 +344,11 @@ def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, condi
             if state[POWERFUL] == OPEN
             else "A larger panel: this one could miss several dimensions."
         )
+    factor = settling_factor(evidence)
+    if not np.isfinite(factor):
+        return "Nothing, while the difference equals the margin."
+    times = f"{factor:.1f}" if factor < 10 else f"{factor:,.0f}"
     return (
-        f"About {settling_factor(evidence):.1f} times as many responses would settle on which side of the "
-        "margin it lies, if the difference stays as it is."
+        f"About {times} times as many responses would show on which side of the margin it lies, if the "
+        "difference stays as it is."
     )

@@ -1,0 +1,210 @@
+"""``irtaudit audit``: does one score describe these responses?"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from irtaudit.audit import AuditResult, Progress
+    from irtaudit.data.responses import ResponseMatrix
+
+PRESETS = ("default", "paper", "quick")
+DEMO_FACTORS = ("repo",)
+DEMO_CLAIM = "SWE-bench Verified score = one coding ability"
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("responses", metavar="RESPONSES", type=_FILE, required=False)
+@click.option("--demo", is_flag=True, help="Audit the bundled SWE-bench Verified panel instead of a file.")
+@click.option("--items", metavar="FILE", type=_FILE, help="Table that describes the items, a row each.")
+@click.option("--subjects", metavar="FILE", type=_FILE, help="Table that describes the subjects, a row each.")
+@click.option(
+    "--factors",
+    metavar="COLUMN",
+    multiple=True,
+    help="Item column; adds the model with one dimension per category. Repeatable.",
+)
+@click.option(
+    "--models",
+    metavar="LIST",
+    help="Names with commas between; default: 1PL, 2PL and 3PL of one dimension, 2 to 4 free dimensions.",
+)
+@click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
+@click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True)
+@click.option(
+    "--restarts", type=click.IntRange(min=1), default=20, show_default=True, help="Per model and split."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=2026, show_default=True, help="Of splits and fits."
+)
+@click.option("--heldout", metavar="MASK", type=_FILE, help="Your own held-out cells: split, subject, item.")
+@click.option(
+    "--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0: full marks only."
+)
+@click.option("--subject-column", metavar="NAME", help="Column of the subjects, if not recognised.")
+@click.option("--item-column", metavar="NAME", help="Column of the items of a long table, likewise.")
+@click.option("--response-column", metavar="NAME", help="Column of the responses of a long table, likewise.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one per core where it pays.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:<number>.")
+@click.option(
+    "--out", type=_FILE, default=Path("irtaudit-report"), show_default=True, help="Folder to write."
+)
+@click.option("--quiet", is_flag=True, help="Print the verdict alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print what audit.json holds.")
+def command(
+    responses: Path | None,
+    demo: bool,
+    factors: tuple[str, ...],
+    models: str | None,
+    claim: str | None,
+    restarts: int,
+    heldout: Path | None,
+    out: Path,
+    quiet: bool,
+    as_json: bool,
+    preset: str,
+    seed: int,
+    workers: int | None,
+    device: str,
+    **reading: Any,
+) -> None:
+    """Audit the responses in RESPONSES and write a report: does one score describe them?
+
+    RESPONSES is a wide table (a row per subject, a column per item), a long one (a row per response), or
+    py-irt's JSON lines; 1 is a pass, 0 a fail, nothing is not observed. The folder --out receives
+    report.html, audit.json, tables and figures. Finished fits are kept there: an interrupted audit goes on
+    when the same command is given again.
+    """
+    if demo == (responses is not None):
+        raise click.UsageError("Give a file of responses, or --demo; not both." if demo else _NOTHING_GIVEN)
+    if demo and any(value is not None for value in reading.values()):
+        raise click.UsageError("--demo brings its own data; leave out the options that describe a file.")
+
+    from irtaudit.audit import DEFAULT_MODELS, run_audit, summary, write_audit
+    from irtaudit.data.masks import read_test_masks
+    from irtaudit.dimensionality.present import CLAIM
+
+    matrix = _load(responses, reading)
+    with _progress(silent=quiet or as_json) as progress:
+        result = run_audit(
+            matrix,
+            models=[name.strip() for name in models.split(",")] if models else DEFAULT_MODELS,
+            factors=factors or (DEMO_FACTORS if demo else ()),
+            splits=read_test_masks(heldout, matrix) if heldout else None,
+            claim=claim or (DEMO_CLAIM if demo else CLAIM),
+            n_restarts=restarts,
+            preset=preset,
+            seed=seed,
+            workers=workers,
+            device=device,
+            out=out,
+            progress=progress,
+        )
+    again = reproducing_command(click.get_current_context())
+    report = write_audit(result, out, command=again)
+    if as_json:
+        click.echo(json.dumps(summary(result, again) | {"report": str(report)}, indent=1, allow_nan=False))
+    elif quiet:
+        click.echo(result.verdict.word)
+    else:
+        _tell(result, report)
+
+
+_NOTHING_GIVEN = "Give a file of responses, or --demo to see an audit of 134 coding agents."
+
+
+def _load(path: Path | None, reading: dict[str, Any]) -> ResponseMatrix:
+    from irtaudit.data.bundled import load_swebench_verified
+    from irtaudit.data.read import read_responses
+
+    return read_responses(path, **reading) if path is not None else load_swebench_verified()
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Progress | None]:
+    """One line per stage on stderr with the time left; nothing where no one watches."""
+    if silent or not sys.stderr.isatty():
+        with _quiet_warnings():
+            yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description:24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("fits"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with _quiet_warnings(), Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, completed=done)
+            bars.update(tasks[stage], completed=done)
+
+        yield show
+
+
+@contextmanager
+def _quiet_warnings() -> Iterator[None]:
+    """What did not converge is told after the run, and in the report."""
+    import warnings
+
+    from irtaudit.errors import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _tell(result: AuditResult, report: Path) -> None:
+    verdict = result.verdict
+    click.echo(f"{result.claim}: {click.style(verdict.word, bold=True)}")
+    click.echo(f"  {verdict.because}")
+    click.echo(f"  {verdict.conditions['detail'].iloc[0].capitalize()}; margin {verdict.margin:.4f}.")
+    click.echo(f"  What would change it: {verdict.what_would_change}")
+    for name, fit in {**result.fits, **result.full}.items():
+        for note in fit.warnings:
+            click.echo(f"irtaudit: warning: {name}: {note}", err=True)
+    click.echo(f"Report: {report}")
+
+
+def reproducing_command(ctx: click.Context) -> str:
+    """The command with the options that were given, without those that only change what it prints.
+
+    Parameters
+    ----------
+    ctx : click.Context
+        Of the command that runs.
+    """
+    words = ["irtaudit", "audit"]
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+        if not given or parameter.name in ("quiet", "as_json"):
+            continue
+        value = ctx.params[parameter.name or ""]
+        for one in value if isinstance(value, tuple) else (value,):
+            flag = [] if isinstance(parameter, click.Argument) else [parameter.opts[0]]
+            words += flag if one is True else [*flag, str(one)]
+    return shlex.join(words)
