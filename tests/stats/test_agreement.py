@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from irtaudit.stats.agreement import kendall_w, krippendorff_alpha
+
+ORACLES = json.loads(
+    (Path(__file__).parents[1] / "reference" / "panel_oracles.json").read_text(encoding="utf-8")
+)
+CODES = np.array([[np.nan if c is None else c for c in row] for row in ORACLES["codes"]]).T
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_equals_the_krippendorff_package(level: str) -> None:
+    assert krippendorff_alpha(CODES, level) == pytest.approx(ORACLES["krippendorff_alpha"][level], abs=1e-9)
+
+
+@pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_equals_krippendorffs_own_example(level: str, printed: float) -> None:
+    """Krippendorff (2011), Computing Krippendorff's alpha-reliability, section E."""
+    assert krippendorff_alpha(CODES, level) == pytest.approx(printed, abs=5e-4)
+
+
+def test_alpha_without_anything_to_agree_on_is_undefined() -> None:
+    assert np.isnan(krippendorff_alpha([[1, 1], [1, 1]]))
+    assert np.isnan(krippendorff_alpha([[1, np.nan], [np.nan, 2]]))
+    assert krippendorff_alpha([[1, 1], [2, 2]]) == 1.0
+
+
+def test_w_without_ties_is_the_friedman_statistic() -> None:
+    x = np.random.default_rng(0).normal(size=(9, 4))
+    friedman = stats.friedmanchisquare(*x)  # units are the treatments, rankings the blocks
+    w, p = kendall_w(x)
+    assert w == pytest.approx(friedman.statistic / (4 * 8), abs=1e-9)
+    assert p == pytest.approx(friedman.pvalue, abs=1e-9)
+
+
+def test_w_with_ties_follows_from_the_mean_spearman_correlation() -> None:
+    x = np.random.default_rng(1).integers(0, 4, size=(11, 2)).astype(float)
+    friedman = stats.friedmanchisquare(*x)
+    assert kendall_w(x).w == pytest.approx(friedman.statistic / (2 * 10), abs=1e-9)
+
+
+def test_w_at_its_ends() -> None:
+    order = np.arange(5.0)
+    assert kendall_w(np.stack([order, order, order], axis=1)).w == pytest.approx(1.0)
+    assert kendall_w(np.stack([order, -order], axis=1)).w == pytest.approx(0.0)
+    assert np.isnan(kendall_w(np.ones((5, 2))).w)
+    assert np.isnan(kendall_w(order[:, None]).w)
