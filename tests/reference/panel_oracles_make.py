@@ -1,4 +1,4 @@
-"""How panel_oracles.json was made: with pingouin 0.7.0 and krippendorff 0.9.0 (GPL), which irtaudit never imports.
+"""How panel_oracles.json was made: pingouin 0.7.0, krippendorff 0.9.0 (GPL; irtaudit imports neither).
 
 python panel_oracles_make.py > panel_oracles.json
 """

@@ -38,7 +38,7 @@ def test_null_eigenvalues_are_those_of_unrelated_columns(ranked: bool) -> None:
     rng = np.random.default_rng(1)
     null = null_eigenvalues(18, 4, 3000, rng, ranked=ranked)
     assert null.sum(axis=1) == pytest.approx(np.full(3000, 4.0))
-    # E tr(R^2) = p + p (p - 1) / (n - 1) for independent columns, whatever their distribution under permutation
+    # E tr(R^2) = p + p (p - 1) / (n - 1) for independent columns
     expected = 4 + 12 / 17
     spread = (null**2).sum(axis=1)
     assert spread.mean() == pytest.approx(expected, abs=5 * spread.std() / np.sqrt(3000))
