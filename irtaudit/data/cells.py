@@ -62,13 +62,19 @@ def responses(
     score = scores(values)
     wrong = np.flatnonzero(unreadable(score))
     if len(wrong):
-        raise DataError(f"{place(int(wrong[0]))}: found {values[wrong[0]]!r}, {EXPECTED}")
+        raise DataError(f"{place(int(wrong[0]))}: found {shown(values[wrong[0]])}, {EXPECTED}")
     fractions = np.flatnonzero(fractional(score))
     if pass_at is None and len(fractions):
         raise DataError(
-            f"{place(int(fractions[0]))}: found a score between 0 and 1, {values[fractions[0]]!r}: {CUT_OFF}"
+            f"{place(int(fractions[0]))}: found {shown(values[fractions[0]])}, between 0 and 1: {CUT_OFF}"
         )
     return binarise(score, pass_at)
+
+
+def shown(value: object) -> str:
+    """A cell for a message, cut off if it is long."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _score(value: object) -> float:

@@ -32,6 +32,7 @@ _KNOWN_BINARY = {
     b"\x89HDF": "an HDF5 file",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
     b"ARROW1": "an Arrow IPC (Feather) file",
+    b"\x1f\x8b": "compressed by gzip twice",
     b"BZh": "bzip2-compressed",
     b"\xfd7zXZ": "xz-compressed",
     b"\x28\xb5\x2f\xfd": "zstandard-compressed",

@@ -173,8 +173,7 @@ def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
 
 def parse_text_table(content: bytes, path: Path) -> TextTable:
     """The table in delimited text; commas, tabs and semicolons are told apart by what makes a table."""
-    if b"\0" in content:
-        decode_text(content, path)
+    decode_text(content, path)  # says which line is not UTF-8; the records below stream through the bytes
     records = _records(content, _delimiter(content, path), path)
     _, header = next(records)
     cells, lines = [np.empty((0, len(header)), dtype=object)], [np.empty(0, dtype=np.intp)]
@@ -200,9 +199,6 @@ def _records(content: bytes, delimiter: str, path: Path) -> Iterator[tuple[int, 
         raise DataError(
             f"{path}, line {begins}: not readable as {_DELIMITERS[delimiter]}-separated values ({error})"
         ) from None
-    except UnicodeDecodeError:
-        decode_text(content, path)
-        raise
 
 
 def _refuse_ragged(block: list[tuple[int, list[str]]], width: int, path: Path) -> None:
@@ -231,7 +227,11 @@ def _delimiter(content: bytes, path: Path) -> str:
 
 
 def _first_widths(content: bytes, delimiter: str, path: Path) -> list[int]:
+    """Fields of the first records; 0 where the next one cannot be read."""
+    widths = []
     try:
-        return [len(record) for _, record in islice(_records(content, delimiter, path), 5)]
+        for _, record in islice(_records(content, delimiter, path), 5):
+            widths.append(len(record))
     except DataError:
-        return []
+        widths.append(0)
+    return widths

@@ -83,15 +83,15 @@ def _responses(
         i, j = np.argwhere(wrong)[0]
         raise DataError(
             f"{table.path}, {table.place(i)} (subject {subjects[i]!r}), column "
-            f"{table.names[positions[j]]!r}: found {values[j][i]!r}, {cells.EXPECTED}"
+            f"{table.names[positions[j]]!r}: found {cells.shown(values[j][i])}, {cells.EXPECTED}"
         )
     fractions = cells.fractional(score)
     if pass_at is None and fractions.any():
         i, j = np.argwhere(fractions)[0]
         found = [table.names[positions[k]] for k in np.flatnonzero(fractions.any(axis=0))]
         raise DataError(
-            f"{table.path} holds scores between 0 and 1, such as {values[j][i]} at {table.place(i)}, column "
-            f"{table.names[positions[j]]!r} ({len(found)} of {len(positions)} columns: {listed(found)}): "
+            f"{table.path} holds scores between 0 and 1, such as {cells.shown(values[j][i])} at "
+            f"{table.place(i)}, column {table.names[positions[j]]!r} ({len(found)} of {len(positions)} columns: {listed(found)}): "
             f"{cells.CUT_OFF}; columns that are no items belong into the subject table (subjects=, "
             "--subjects)"
         )
