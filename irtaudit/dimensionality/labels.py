@@ -14,7 +14,7 @@ _WORDS = (
 
 
 def label(model: str) -> str:
-    """The model in words: ``exploratory_3d_2pl`` is "3 free dimensions (2PL)".
+    """The model in words: ``exploratory_3d_2pl`` is "3 free dimensions, 2PL".
 
     Parameters
     ----------
@@ -25,5 +25,10 @@ def label(model: str) -> str:
         found = pattern.fullmatch(model)
         if found:
             family = found[found.lastindex].upper() if found.lastindex else ""
-            return found.expand(words) + (f" ({family})" if family else "")
+            return found.expand(words) + (f", {family}" if family else "")
     return model
+
+
+def short_label(model: str) -> str:
+    """The model in words without its family: "3 free dimensions"."""
+    return re.sub(r", [123]PL$", "", label(model))

@@ -13,10 +13,10 @@ from scipy.special import expit
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import Comparison
-from irtaudit.dimensionality.labels import label
+from irtaudit.dimensionality.labels import label, short_label
 from irtaudit.dimensionality.nested import finding_sentence
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
-from irtaudit.dimensionality.verdict import GAIN_OVER, MARGIN_SHARE, MET, NOT_MET, OPEN, Verdict, judge, shown
+from irtaudit.dimensionality.verdict import GAIN_OVER, MARGIN_SHARE, MET, Verdict, judge, shown
 from irtaudit.irt.sites import GUESS_SD
 from irtaudit.report.curves import small_curves
 from irtaudit.report.dots import dot_interval_figure
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 CLAIM = "One score says how able a model is"
 ADDITIVE = "item_subject_logit"
-_STATES = {MET: "met", NOT_MET: "not met", OPEN: "open"}
 MAX_CURVES = 600
 """Items that get a response curve of their own on the page."""
 BANDS = 5
@@ -185,12 +184,11 @@ def _picture(comparison: Comparison, verdict: Verdict) -> Section:
     lines = _loss_lines(table, verdict)
     losses = _losses(table)
     top = min(losses, key=lambda name: losses[name])
-    claim = f"{sentence(label(top))} predicts held-out responses best: log-loss {losses[top]:.3f}"
+    claim = f"The lowest held-out log-loss is {losses[top]:.3f}, with {short_label(top)}"
     if verdict.best:
-        claim += (
-            f"; the best one-dimensional model reaches {losses[verdict.best]:.3f} and item means alone "
-            f"{losses[GAIN_OVER]:.3f}"
-        )
+        claim += f"; the best single dimension reaches {losses[verdict.best]:.3f}"
+    if GAIN_OVER in losses:
+        claim += f", item means alone {losses[GAIN_OVER]:.3f}"
     figure = dot_interval_figure(
         [label(model) for model in table["model"]],
         table["log_loss"],
@@ -277,19 +275,15 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
 
 
 def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
-    positions = verdict.evidence["position"].value_counts()
-    total = len(verdict.evidence)
-    largest = verdict.evidence.sort_values("difference").iloc[-1]
-    won = comparison.paired.set_index("model")["splits_won"].get(largest["challenger"])
-    n = comparison.by_split["split"].nunique()
-    counts = ", ".join(
-        f"{positions.get(p, 0)} {p}" for p in ("above", "across", "below", "undefined") if p in positions
-    )
-    best = f"{label(largest['challenger'])} gains most, {largest['difference']:.4f} nats"
-    if won is not None:
-        best += f" (better in {won} of {n} splits)"
+    evidence, margin = verdict.evidence, f"the margin of {verdict.margin:.4f} nats"
+    n = {position: int((evidence["position"] == position).sum()) for position in ("above", "below", "across")}
+    largest = evidence.sort_values("difference").iloc[-1]
+    won = comparison.paired.set_index("model")["splits_won"].get(largest["challenger"], 0)
+    splits = comparison.by_split["split"].nunique()
     return (
-        f"Of {total} models with several dimensions, by the margin of {verdict.margin:.4f}: {counts}; {best}."
+        f"Of {len(evidence)} richer models {n['above']} gain clearly more than {margin}, {n['below']} clearly "
+        f"less, {n['across']} are undecided. The largest gain is {largest['difference']:.4f}, with "
+        f"{short_label(largest['challenger'])} (better in {won} of {splits} splits)."
     )
 
 
@@ -330,8 +324,8 @@ def _correlations(name: str, fit: FitResult) -> Section:
     table = correlations_table({name: fit})
     lowest = table.sort_values("correlation").iloc[0]
     claim = (
-        f"The {fit.spec.dims} dimensions of {label(name)} correlate between {lowest['correlation']:.2f} "
-        f"({lowest['factor_1']} with {lowest['factor_2']}) and {table['correlation'].max():.2f}; "
+        f"With {short_label(name)}, the {fit.spec.dims} abilities correlate between "
+        f"{lowest['correlation']:.2f} ({lowest['factor_1']} with {lowest['factor_2']}) and {table['correlation'].max():.2f}; "
         f"the median is {table['correlation'].median():.2f}."
     )
     correlations = fit.factor_correlations
@@ -406,7 +400,7 @@ def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
         low,
         high,
         groups=rows["structure"].tolist(),
-        notes={label(m): f"SD {sd:.4f}" for m, sd in zip(models, rows["restart_sd"], strict=True)},
+        notes={label(m): f"SD {sd:.5f}" for m, sd in zip(models, rows["restart_sd"], strict=True)},
         xlabel="Held-out log-loss of restarts minus the mean of their split",
         alt=claim,
         caption="From the best to the worst restart of a model. Short lines: no matter of luck.",
@@ -441,18 +435,18 @@ def _dominance(comparison: Comparison, verdict: Verdict) -> str:
 
 def _conditions(verdict: Verdict) -> Section:
     states = verdict.conditions["state"].value_counts()
-    counts = [f"{states[state]} {words}" for state, words in _STATES.items() if state in states]
+    counts = [f"{n} {'is' if n == 1 else 'are'} {state}" for state, n in states.items()]
     return Section(
         place="evidence",
         title="The rule and its conditions",
-        claim=f"Of the rule's {len(verdict.conditions)} conditions {', '.join(counts)}.",
+        claim=f"Of the rule's {len(verdict.conditions)} conditions, {', '.join(counts)}.",
         facts={
             sentence(row["condition"]): f"{row['state']}: {row['detail']}"
             for _, row in verdict.conditions.iterrows()
         },
         how=f"The rule is fixed in the program; the margin is {MARGIN_SHARE:.0%} of what one dimension gains "
-        "over item means. First three conditions met: not supported. First and last two met: supported. First not "
-        "met: nothing to measure. Else: inconclusive.",
+        "over item means. First three conditions met: not supported. First and last two met: supported. "
+        "First not met: nothing to measure. Else: inconclusive.",
         otherwise=verdict.what_would_change,
     )
 

@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.dimensionality.compare import Comparison, strongest_unidimensional
-from irtaudit.dimensionality.labels import label
+from irtaudit.dimensionality.labels import short_label
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval
 
@@ -48,11 +48,11 @@ EVIDENCE = ["challenger", "difference", "low", "high", "margin", "position", "cl
 UNDEFINED = Interval(np.nan, np.nan, np.nan)
 
 MEASURES = "one dimension predicts better than item means"
-EXCEEDS = "a challenger exceeds the margin"
-CLUSTERS = "and stays above 0 over clusters of related models"
-WITHIN = "every challenger stays within the margin"
-POWERFUL = "and the audit could have seen more dimensions"
-MET, NOT_MET, OPEN = "met", "not met", "open"
+EXCEEDS = "a richer model gains more than the margin"
+CLUSTERS = "that gain holds over clusters of related models"
+WITHIN = "every richer model gains less than the margin"
+POWERFUL = "the audit could have seen more dimensions"
+MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
 _OPEN_CLUSTERS = (
     "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
     "it is not computed yet, so the answer stays open."
@@ -80,7 +80,8 @@ class Verdict:
         challengers); ``margin``; ``position`` of the interval ("above", "below" or "across" the margin,
         "undefined"); ``cluster_low, cluster_high`` (NaN: not computed).
     conditions : DataFrame
-        One row per condition of the rule: ``condition``, ``state`` ("met", "not met" or "open"), ``detail``.
+        One row per condition of the rule: ``condition``, ``state`` ("met", "not met", "open" where it
+        is not computed, "not needed"), ``detail``.
     gain : Interval
         Log-loss of the item means minus that of the best unidimensional model.
     margin : float
@@ -198,16 +199,18 @@ def _conditions(
     below = evidence["position"] == "below"
     rows = [
         (MEASURES, _state(gain.low > 0) if gain.defined else OPEN, _gain_detail(gain)),
-        (EXCEEDS, _state(len(above) > 0), f"{len(above)} of {len(evidence)} lower limits above the margin"),
+        (EXCEEDS, _state(len(above) > 0), f"{len(above)} of {len(evidence)} have their lower limit above it"),
         (CLUSTERS, *_cluster_state(above)),
         (
             WITHIN,
             _state(len(evidence) > 0 and below.all() and not failed),
-            f"{below.sum()} of {len(evidence)} upper limits below the margin"
+            f"{below.sum()} of {len(evidence)} have their upper limit below it"
             + (f"; failed fits: {', '.join(failed)}" if failed else ""),
         ),
         (POWERFUL, *_power_state(power)),
     ]
+    if rows[3][1] != MET and power is None:
+        rows[4] = (POWERFUL, MOOT, "it would only matter if every richer model gained less than the margin")
     return pd.DataFrame(rows, columns=CONDITIONS)
 
 
@@ -223,10 +226,12 @@ def _gain_detail(gain: Interval) -> str:
 
 def _cluster_state(above: pd.DataFrame) -> tuple[str, str]:
     """Does a challenger above the margin also stay above 0 over clusters of related subjects?"""
+    if above.empty:
+        return MOOT, "it would only matter if a richer model gained more than the margin"
     known = above.dropna(subset="cluster_low")
     if (known["cluster_low"] > 0).any():
         return MET, f"{', '.join(known.loc[known['cluster_low'] > 0, 'challenger'])}: interval above 0"
-    if len(above) and len(known) == len(above):
+    if len(known) == len(above):
         return NOT_MET, "every interval over clusters includes 0"
     return OPEN, "the interval over clusters of related models (developers) is not computed"
 
@@ -268,7 +273,7 @@ def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFram
 
 def _challenger_sentence(word: Word, row: pd.Series) -> str:
     by = shown(Interval(row["difference"], row["low"], row["high"]))
-    gain = f"{label(row['challenger'])} changes held-out predictions by {by}"
+    gain = f"allowing {short_label(row['challenger'])} gains {by} in held-out predictions"
     margin = f"the margin of {row['margin']:.4f}"
     if row["position"] == "above":
         sure = word == "not supported"

@@ -57,7 +57,7 @@ def test_above_the_margin_waits_for_the_clusters():
     comparison = panel(0.1, {"confirmatory_kind_2pl": FAR, "exploratory_2d_2pl": NOTHING})
     verdict = judge(comparison)
     assert verdict.word == "inconclusive"
-    assert _state(verdict) == ["met", "met", "open", "not met", "open"]
+    assert _state(verdict) == ["met", "met", "open", "not met", "not needed"]
     assert "clusters" in verdict.what_would_change
     assert "0.0200 nats" in verdict.because
     assert judge(comparison, power=0.99).word == "inconclusive"
@@ -82,7 +82,10 @@ def test_the_cluster_interval_of_another_challenger_does_not_count():
 def test_all_below_the_margin_waits_for_the_power():
     comparison = panel(0.1, {"confirmatory_kind_2pl": NOTHING, "exploratory_2d_2pl": NOTHING})
     verdict = judge(comparison)
-    assert (verdict.word, _state(verdict)) == ("inconclusive", ["met", "not met", "open", "met", "open"])
+    assert (verdict.word, _state(verdict)) == (
+        "inconclusive",
+        ["met", "not met", "not needed", "met", "open"],
+    )
     assert "power" in verdict.what_would_change
     assert judge(comparison, power=0.80).word == "supported"
     assert judge(comparison, power=0.79).word == "inconclusive"
