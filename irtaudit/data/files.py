@@ -122,10 +122,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         If the folder is missing, or the operating system refuses to write there.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise StorageError(f"{path} exists and is not a regular file; choose another name")
     temporary = target.parent / f".{secrets.token_hex(8)}.tmp"
     try:
+        if target.exists() and not target.is_file():
+            raise StorageError(f"{path} exists and is not a regular file; choose another name")
         yield temporary
         temporary.replace(target)
     except OSError as error:

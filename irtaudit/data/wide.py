@@ -13,6 +13,8 @@ from irtaudit.data.responses import ResponseMatrix, listed
 from irtaudit.data.tables import Table
 from irtaudit.errors import DataError
 
+_IF_LONG = "for a long table name its columns (--subject-column, --item-column, --response-column)"
+
 
 def read_wide(table: Table, *, subject_column: str | None, pass_at: float | None) -> ResponseMatrix:
     """The matrix in a wide table: subjects in `subject_column` or the first column, the others are items.
@@ -66,7 +68,7 @@ def _check_names(names: NDArray[np.object_], axis: str, place: Callable[[int], s
         where = " and ".join(place(int(i)) for i in np.flatnonzero(names == name)[:2])
         raise DataError(
             f"{table.path}: {axis} name {name!r} is given twice ({where}); in a wide table each row is one "
-            "subject and each column one item"
+            f"subject and each column one item; {_IF_LONG}"
         )
 
 
@@ -74,35 +76,40 @@ def _responses(
     table: Table, positions: list[int], subjects: NDArray[np.object_], pass_at: float | None
 ) -> NDArray[np.float64]:
     values = [table.values(j) for j in positions]
+    names = [table.names[j] for j in positions]
     score = cells.scores(np.column_stack(values))
+
+    def found(cell: NDArray[np.intp]) -> tuple[str, str]:
+        place = (
+            f"{table.path}, {table.place(cell[0])} (subject {subjects[cell[0]]!r}), column {names[cell[1]]!r}"
+        )
+        return place, cells.shown(values[cell[1]][cell[0]])
+
     wrong = cells.unreadable(score)
     if wrong.any():
-        seen = ~np.isnan(score)
-        covariates = np.flatnonzero(wrong.sum(axis=0) > seen.sum(axis=0) / 2)
-        _refuse_covariates([table.names[positions[j]] for j in covariates], table)
-        i, j = np.argwhere(wrong)[0]
-        raise DataError(
-            f"{table.path}, {table.place(i)} (subject {subjects[i]!r}), column "
-            f"{table.names[positions[j]]!r}: found {cells.shown(values[j][i])}, {cells.EXPECTED}"
-        )
+        _refuse_covariates(table, names, score)
+        place, value = found(np.argwhere(wrong)[0])
+        raise DataError(f"{place}: found {value}, {cells.EXPECTED}")
     fractions = cells.fractional(score)
     if pass_at is None and fractions.any():
-        i, j = np.argwhere(fractions)[0]
-        found = [table.names[positions[k]] for k in np.flatnonzero(fractions.any(axis=0))]
+        place, value = found(np.argwhere(fractions)[0])
+        columns_with = [names[j] for j in np.flatnonzero(fractions.any(axis=0))]
         raise DataError(
-            f"{table.path} holds scores between 0 and 1, such as {cells.shown(values[j][i])} at "
-            f"{table.place(i)}, column {table.names[positions[j]]!r} ({len(found)} of {len(positions)} columns: {listed(found)}): "
-            f"{cells.CUT_OFF}; columns that are no items belong into the subject table (subjects=, "
-            "--subjects)"
+            f"{place}: found {value}, between 0 and 1 (so do {len(columns_with)} of {len(names)} columns: "
+            f"{listed(columns_with)}): {cells.CUT_OFF}. Columns that are no items belong into the subject "
+            "table (subjects=, --subjects)"
         )
     return cells.binarise(score, pass_at)
 
 
-def _refuse_covariates(names: list[str], table: Table) -> None:
-    if names:
+def _refuse_covariates(table: Table, names: list[str], score: NDArray[np.float64]) -> None:
+    """Raise DataError if there are columns most of whose cells are no responses: they are no items."""
+    seen = ~np.isnan(score)
+    mostly = cells.unreadable(score).sum(axis=0) > seen.sum(axis=0) / 2
+    if mostly.any():
+        found = listed((names[j] for j in np.flatnonzero(mostly)), 10)
         raise DataError(
-            f"{table.path}: column(s) {listed(names, 10)} hold something else than responses; in a wide "
-            "table every column but the subject's is an item: put what describes subjects into a table of "
-            "its own (subjects=, --subjects). For a long table name its columns (--subject-column, "
-            "--item-column, --response-column)"
+            f"{table.path}: column(s) {found} hold something else than responses; in a wide table every "
+            "column but the subject's is an item: put what describes subjects into a table of its own "
+            f"(subjects=, --subjects); {_IF_LONG}"
         )
