@@ -159,4 +159,6 @@ def _counts(name: str, matrix: ResponseMatrix) -> Counts:
 
 
 def _constant_note(n: int) -> str:
-    return f"up to {n} item{'s' if n > 1 else ''} constant in the training cells of a split" if n else ""
+    return (
+        f"up to {n} item{'s are' if n > 1 else ' is'} constant in the training cells of a split" if n else ""
+    )

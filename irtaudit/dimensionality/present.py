@@ -16,7 +16,7 @@ from irtaudit.dimensionality.compare import Comparison
 from irtaudit.dimensionality.labels import label, short_label
 from irtaudit.dimensionality.nested import finding_sentence
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
-from irtaudit.dimensionality.verdict import GAIN_OVER, MARGIN_SHARE, MET, Verdict, judge, shown
+from irtaudit.dimensionality.verdict import GAIN_OVER, MARGIN_SHARE, MET, STATES, Verdict, judge, shown
 from irtaudit.irt.sites import GUESS_SD
 from irtaudit.report.curves import small_curves
 from irtaudit.report.dots import dot_interval_figure
@@ -281,8 +281,8 @@ def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
     won = comparison.paired.set_index("model")["splits_won"].get(largest["challenger"], 0)
     splits = comparison.by_split["split"].nunique()
     return (
-        f"Of {len(evidence)} richer models {n['above']} gain clearly more than {margin}, {n['below']} clearly "
-        f"less, {n['across']} are undecided. The largest gain is {largest['difference']:.4f}, with "
+        f"Of {len(evidence)} richer models {n['above']} gain clearly more than {margin}, {n['below']} "
+        f"clearly less, {n['across']} are undecided. The largest gain is {largest['difference']:.4f}, with "
         f"{short_label(largest['challenger'])} (better in {won} of {splits} splits)."
     )
 
@@ -322,11 +322,12 @@ def _gain(comparison: Comparison, verdict: Verdict) -> list[Section]:
 
 def _correlations(name: str, fit: FitResult) -> Section:
     table = correlations_table({name: fit})
-    lowest = table.sort_values("correlation").iloc[0]
+    ordered = table.sort_values("correlation")
+    lowest, middle, highest = ordered.iloc[0], table["correlation"].median(), table["correlation"].max()
     claim = (
         f"With {short_label(name)}, the {fit.spec.dims} abilities correlate between "
-        f"{lowest['correlation']:.2f} ({lowest['factor_1']} with {lowest['factor_2']}) and {table['correlation'].max():.2f}; "
-        f"the median is {table['correlation'].median():.2f}."
+        f"{lowest['correlation']:.2f} ({lowest['factor_1']} with {lowest['factor_2']}) and {highest:.2f}; "
+        f"the median is {middle:.2f}."
     )
     correlations = fit.factor_correlations
     assert correlations is not None  # the caller checked
@@ -434,7 +435,7 @@ def _dominance(comparison: Comparison, verdict: Verdict) -> str:
 
 
 def _conditions(verdict: Verdict) -> Section:
-    states = verdict.conditions["state"].value_counts()
+    states = verdict.conditions["state"].value_counts().reindex(STATES).dropna().astype(int)
     counts = [f"{n} {'is' if n == 1 else 'are'} {state}" for state, n in states.items()]
     return Section(
         place="evidence",
@@ -519,7 +520,7 @@ def _note_limits(comparison: Comparison) -> list[tuple[str, str]]:
     limits = []
     for note, rows in notes.groupby("note", sort=False):
         models = list(dict.fromkeys(map(label, rows["model"])))
-        limits.append((str(note).rstrip(".") + ".", f"Concerns: {'; '.join(models)}."))
+        limits.append((sentence(str(note)).rstrip(".") + ".", f"Concerns {'; '.join(models)}."))
     return limits
 
 
@@ -544,7 +545,7 @@ def _fit_limits(fit: FitResult) -> list[tuple[str, str]]:
             named = ", ".join(f"{factor} ({n})" for factor, n in small.items())
             limits.append(
                 (
-                    f"{len(small)} of {len(sizes)} dimensions of {label(fit.spec.name)} rest on few items.",
+                    f"With {short_label(fit.spec.name)}, {len(small)} of {len(sizes)} rest on few items.",
                     f"Fewer than {SMALL_FACTOR} items: {named}. Their abilities are uncertain.",
                 )
             )
@@ -571,19 +572,15 @@ def _guess_limit(fit: FitResult) -> list[tuple[str, str]]:
 
 
 def _models(fit: FitResult, matrix: ResponseMatrix) -> Section:
-    table = (
-        abilities_table({fit.spec.name: fit}, fit.seed).drop(columns=["model", "factor"]).set_index("subject")
-    )
-    covariates = matrix.subjects.reindex(table.index)
+    table = abilities_table({fit.spec.name: fit}, fit.seed).set_index("subject")
     score = pd.Series(np.nanmean(matrix.responses, axis=1), matrix.subjects.index).reindex(table.index)
-    wide = (table["rank_high"] - table["rank_low"]).median()
+    columns = ["theta", "low", "high", "rank", "rank_low", "rank_high"]
+    places = (table["rank_high"] - table["rank_low"]).median()
     return Section(
         place="explore",
         title="Models",
-        claim=f"{len(table)} models by ability; the 95 % interval of a rank spans {wide:.0f} places or so.",
-        table=pd.concat(
-            [table.assign(score=score), covariates.drop(columns=table.columns, errors="ignore")], axis=1
-        ),
+        claim=f"{len(table)} models by ability; the 95 % interval of a rank spans {places:.0f} places or so.",
+        table=_described(table[columns].assign(score=score)[["score", *columns]], matrix.subjects),
         columns=COLUMNS,
         formats=THETA_FORMATS | RATES,
         caption=f"Abilities under {label(fit.spec.name)}, fitted to every observed response.",
@@ -592,17 +589,15 @@ def _models(fit: FitResult, matrix: ResponseMatrix) -> Section:
 
 
 def _items(fit: FitResult, matrix: ResponseMatrix) -> Section:
-    table = items_table({fit.spec.name: fit}, matrix).drop(columns=["model", "factor"])
-    table = table.dropna(axis=1, how="all").sort_values("difficulty").set_index("item")
-    covariates = matrix.items.reindex(table.index).drop(columns=table.columns, errors="ignore")
+    table = items_table({fit.spec.name: fit}, matrix).sort_values("difficulty").set_index("item")
+    columns = ["pass_rate", "difficulty", "difficulty_sd", "slope", "slope_sd", "guess", "responses"]
     chosen = table.iloc[np.unique(np.linspace(0, len(table) - 1, MAX_CURVES).round().astype(int))]
     every = "every item" if len(chosen) == len(table) else f"{len(chosen)} items, evenly over difficulty"
-    hardest = table.index[-1]
     return Section(
         place="explore",
         title="Items",
-        claim=f"{len(table)} items from easiest to hardest; the hardest is {hardest}.",
-        table=pd.concat([table.drop(columns=["intercept", "intercept_sd"]), covariates], axis=1),
+        claim=f"{len(table)} items from the easiest, {table.index[0]}, to the hardest, {table.index[-1]}.",
+        table=_described(table[columns].dropna(axis=1, how="all"), matrix.items),
         columns=COLUMNS,
         formats=THETA_FORMATS | RATES,
         caption=f"Item parameters under {label(fit.spec.name)}, fitted to every observed response.",
@@ -613,6 +608,11 @@ def _items(fit: FitResult, matrix: ResponseMatrix) -> Section:
             for name, row in chosen.iterrows()
         ],
     )
+
+
+def _described(table: pd.DataFrame, covariates: pd.DataFrame) -> pd.DataFrame:
+    """The table with the covariates of its rows beside it."""
+    return table.join(covariates.drop(columns=table.columns, errors="ignore"))
 
 
 def _curve(name: str, row: pd.Series, fit: FitResult, matrix: ResponseMatrix) -> Figure:

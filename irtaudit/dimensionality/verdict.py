@@ -52,7 +52,7 @@ EXCEEDS = "a richer model gains more than the margin"
 CLUSTERS = "that gain holds over clusters of related models"
 WITHIN = "every richer model gains less than the margin"
 POWERFUL = "the audit could have seen more dimensions"
-MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
+STATES = MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
 _OPEN_CLUSTERS = (
     "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
     "it is not computed yet, so the answer stays open."

@@ -68,7 +68,7 @@ def test_an_item_constant_in_training_cells_is_predicted_and_reported():
     splits = Splits.from_test_masks(test)
     assert constant_items(y, splits.training(matrix)).tolist() == [1, 0]
     rows = additive_baselines(matrix, splits)
-    assert set(rows["note"]) == {"up to 1 item constant in the training cells of a split"}
+    assert set(rows["note"]) == {"up to 1 item is constant in the training cells of a split"}
     assert np.isfinite(rows["log_loss"]).all()
 
 
