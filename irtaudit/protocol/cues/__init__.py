@@ -1,0 +1,25 @@
+"""Cues: one small, versioned rule each for what may betray an exposure, grouped by exposure.
+
+A rule is a function in the module of its source, decorated with
+:func:`irtaudit.protocol.cues.rule.event_rule` (it is shown passages of one event) or :func:`~irtaudit.protocol.cues.rule.run_rule` (it is shown the run).
+`RULES` is what :func:`irtaudit.protocol.candidates.find_candidates` applies.
+"""
+
+from __future__ import annotations
+
+from irtaudit.protocol.cues import (
+    answer_source,
+    evaluation_pipeline,
+    generation_mechanism,
+    hidden_state,
+    interaction_feedback,
+)
+from irtaudit.protocol.cues.rule import Rule
+
+RULES: tuple[Rule, ...] = (
+    *answer_source.RULES,
+    *hidden_state.RULES,
+    *generation_mechanism.RULES,
+    *interaction_feedback.RULES,
+    *evaluation_pipeline.RULES,
+)
