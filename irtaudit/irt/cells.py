@@ -25,10 +25,19 @@ class Cells:
     mask: Tensor
 
 
-def as_cells(packed: Tensor, layout: Layout) -> Tensor:
-    """View packed cells (fit, cell_width) as (fit, subject, item)."""
-    n, j = layout.n_subjects, layout.n_items
-    return packed.as_strided((packed.shape[0], n, j), (packed.stride(0), j, 1))
+def as_cells(packed: Tensor, layout: Layout, subjects: slice = slice(None)) -> Tensor:
+    """View packed cells (fit, cell_width), or a block of them, as (fit, subject, item).
+
+    Parameters
+    ----------
+    packed : (fit, width) Tensor
+        Rows that begin with the first cell of the block.
+    layout : Layout
+    subjects : slice
+        The block; default every subject.
+    """
+    n, j = len(range(layout.n_subjects)[subjects]), layout.n_items
+    return packed.as_strided((packed.shape[0], n, j), (packed.stride(0), j, 1), packed.storage_offset())
 
 
 def pack_cells(values: Tensor, layout: Layout) -> Tensor:
@@ -36,3 +45,11 @@ def pack_cells(values: Tensor, layout: Layout) -> Tensor:
     packed = values.new_zeros(values.shape[0], layout.cell_width)
     as_cells(packed, layout).copy_(values)
     return packed
+
+
+def block_columns(layout: Layout, subjects: slice) -> slice:
+    """Columns of packed cells that hold a block of subjects, the padding with the last of them."""
+    last = subjects.stop == layout.n_subjects
+    return slice(
+        subjects.start * layout.n_items, layout.cell_width if last else subjects.stop * layout.n_items
+    )

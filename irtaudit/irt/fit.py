@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 ENGINE_VERSION = 1
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
-CELLS_PER_TILE = 400_000
+CELLS_PER_TILE = 700_000
 MAX_FITS_PER_TILE = 20
 SECONDS_PER_CELL = 3e-9
 SECONDS_WORTH_A_WORKER = 20.0

@@ -103,6 +103,21 @@ class Layout:
         """Length of a packed row of cells (subject-major), padding included."""
         return _padded(self.n_subjects * self.n_items)
 
+    def blocks(self, cells: int) -> list[slice]:
+        """Cut the subjects into blocks of about so many cells each, none with a vector tail.
+
+        Parameters
+        ----------
+        cells : int
+
+        Returns
+        -------
+        list of slice
+            At least one; all but the last start and end at a multiple of `LANES` subjects.
+        """
+        rows = max(LANES, cells // self.n_items // LANES * LANES)
+        return [slice(a, min(a + rows, self.n_subjects)) for a in range(0, self.n_subjects, rows)]
+
     def unpack(self, packed: NDArray[np.floating]) -> dict[str, NDArray[np.floating]]:
         """Split packed latents into sites.
 

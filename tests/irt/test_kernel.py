@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyro
 import pytest
@@ -9,7 +11,7 @@ import torch
 from panels import every_spec
 from torch.distributions import LKJCholesky
 
-from irtaudit.irt import pyro_model
+from irtaudit.irt import likelihood, pyro_model
 from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import LANES, Layout
@@ -47,6 +49,22 @@ def test_gradient_does_not_depend_on_the_call_before() -> None:
     kernel.elbo(_state(layout, seed=3)[1])
     for before, after in zip(first, kernel.gradient(noise).tensors(), strict=True):
         assert torch.equal(before, after)
+
+
+@pytest.mark.parametrize("family", ["2pl", "3pl"])
+def test_blocks_of_subjects_add_up(family: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout(ModelSpec.confirmatory(family, ["a", "b", "c"] * 3), 70, N_ITEMS)
+    rng = np.random.default_rng(0)
+    mask, success = (torch.as_tensor((rng.random((1, 70, N_ITEMS)) < p) * 1.0) for p in (0.8, 0.5))
+    cells = Cells(pack_cells(success * mask, layout), pack_cells(mask, layout))
+    state, noise = _state(layout, seed=1)
+    whole = Kernel(layout, cells, state)
+    monkeypatch.setattr(likelihood, "BLOCK_CELLS", 1)
+    cut = Kernel(layout, cells, state)
+    assert [s.stop for s in layout.blocks(1)] == [32, 64, 70]
+    for one, other in zip(whole.gradient(noise).tensors(), cut.gradient(noise).tensors(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(whole.elbo(noise), cut.elbo(noise), rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("dims", [2, 3, 4, 7])
