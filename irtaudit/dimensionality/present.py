@@ -47,6 +47,7 @@ TERMS = {
     "2PL": "Item response model with a difficulty and a discrimination per item.",
     "3PL": "A 2PL in which even the weakest model passes an item with some probability.",
     "nats": "Unit of log-loss; 0.01 more means 1 % more probability given to what happened.",
+    "dimension": "One scale along which models differ; one score assumes one dimension.",
     "free dimensions": "Dimensions found from the data: every item may depend on each of them.",
     "item means": "Every model passes an item at the item's own pass rate: what a score adds nothing to.",
 }
@@ -276,14 +277,15 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
 
 def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
     evidence, margin = verdict.evidence, f"the margin of {verdict.margin:.4f} nats"
-    n = {position: int((evidence["position"] == position).sum()) for position in ("above", "below", "across")}
+    counts = evidence["position"].value_counts()
+    n = {position: counts.get(position, "none") for position in ("above", "below", "across")}
     largest = evidence.sort_values("difference").iloc[-1]
     won = comparison.paired.set_index("model")["splits_won"].get(largest["challenger"], 0)
     splits = comparison.by_split["split"].nunique()
     return (
         f"Of {len(evidence)} richer models {n['above']} gain clearly more than {margin}, {n['below']} "
-        f"clearly less, {n['across']} are undecided. The largest gain is {largest['difference']:.4f}, with "
-        f"{short_label(largest['challenger'])} (better in {won} of {splits} splits)."
+        f"clearly less, {n['across']} cannot be placed. The largest gain is {largest['difference']:.4f}, "
+        f"with {short_label(largest['challenger'])} (better in {won} of {splits} splits)."
     )
 
 

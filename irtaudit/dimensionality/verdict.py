@@ -41,6 +41,8 @@ WORDS: tuple[Word, ...] = get_args(Word)
 MARGIN_SHARE = 0.02
 """The margin, as a share of the gain of one dimension."""
 MIN_POWER = 0.80
+OUT_OF_REACH = 100
+"""Times as many responses that no one will collect."""
 MAX_CHALLENGER_DIMS = 4
 """Exploratory models up to this many dimensions challenge by default."""
 GAIN_OVER = "item_means"
@@ -286,7 +288,10 @@ def _challenger_sentence(word: Word, row: pd.Series) -> str:
             f"One dimension {'is' if sure else 'looks'} enough: no richer model can gain as much as {margin} "
             f"({gain}){doubt}."
         )
-    return f"These responses do not tell whether one dimension is enough: {gain}, and {margin} lies inside."
+    return (
+        f"These responses do not tell whether one dimension is enough: {gain}, and {margin} lies within that "
+        "interval."
+    )
 
 
 def decisive(evidence: pd.DataFrame) -> pd.Series:
@@ -350,8 +355,8 @@ def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, condi
             else "A larger panel: this one could miss several dimensions."
         )
     factor = settling_factor(evidence)
-    if not np.isfinite(factor):
-        return "Nothing, while the difference equals the margin."
+    if not factor < OUT_OF_REACH:
+        return "No panel of realistic size while the gain lies so close to the margin; the gain itself would."
     times = f"{factor:.1f}" if factor < 10 else f"{factor:,.0f}"
     return (
         f"About {times} times as many responses would show on which side of the margin it lies, if the "

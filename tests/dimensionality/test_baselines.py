@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,15 @@ def test_rows_of_the_frame():
     by_hand = np.log(np.where(y == 1, p, 1 - p))[train].sum()
     row = rows[(rows["model"] == "item_subject_logit") & (rows["split"] == "2026")].iloc[0]
     assert row["train_log_lik"] == pytest.approx(by_hand, abs=1e-9)
+
+
+def test_the_simulated_panel_reproduces_the_printed_numbers():
+    """sim81 and its mask: .4581 and .5453 by the script that made the panel (half a pass and fail added)."""
+    with np.load(Path(__file__).parents[1] / "reference" / "sim81x398.npz") as file:
+        size = 81 * 398
+        y = np.unpackbits(file["responses"])[:size].reshape(81, 398).astype(float)
+        test = np.unpackbits(file["held_out"])[:size].reshape(1, 81, 398).astype(bool)
+    matrix = ResponseMatrix.from_array(y)
+    loss = additive_baselines(matrix, Splits.from_test_masks(test), ["one"]).set_index("model")["log_loss"]
+    assert loss["item_subject_logit"] == pytest.approx(0.4581, abs=0.00005)
+    assert loss["item_means"] == pytest.approx(0.5453, abs=0.001)

@@ -1,0 +1,158 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from comparison_panels import panel, restarts, rows
+
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.dimensionality.compare import assemble
+from irtaudit.dimensionality.present import band_shares, present
+from irtaudit.dimensionality.verdict import judge
+from irtaudit.irt.fit import fit
+from irtaudit.irt.spec import ModelSpec
+from irtaudit.report.page import render_report
+from irtaudit.report.section import PLACES
+
+CHALLENGERS = {"confirmatory_kind_2pl": 0.02, "exploratory_2d_2pl": -0.02}
+
+
+def _by_title(sections):
+    return {section.title: section for section in sections}
+
+
+def _limits(sections):
+    return [section.claim for section in sections if section.place == "limit"]
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    rng = np.random.default_rng(8)
+    theta = rng.normal(size=(50, 1))
+    cells = (rng.random((50, 24)) < 1 / (1 + np.exp(-theta - rng.normal(size=24)))).astype(float)
+    names = [f"item <b>{j}</b>" for j in range(24)]
+    items = pd.DataFrame({"kind": ["a"] * 20 + ["b"] * 4, "slope": 0}, index=names)
+    return ResponseMatrix.from_array(cells, items=items)
+
+
+@pytest.fixture(scope="module")
+def full(matrix):
+    specs = [ModelSpec.unidimensional("2pl"), ModelSpec.confirmatory("2pl", matrix.items["kind"])]
+    return {spec.name: fit(matrix, spec, n_restarts=2, preset="quick", workers=1) for spec in specs}
+
+
+def test_the_answer_carries_word_reason_and_what_would_change_it():
+    comparison = panel(0.1, CHALLENGERS)
+    verdict = judge(comparison)
+    answer = present(comparison, verdict, claim="My score = my skill", holds_for={"Models": "81"})[0]
+    assert answer.place == "answer"
+    assert (answer.verdict.word, answer.verdict.reading) == ("inconclusive", "My score = my skill")
+    assert answer.verdict.holds_for == {"Models": "81"}
+    assert answer.claim == verdict.because
+    assert verdict.what_would_change in answer.text
+
+
+def test_sections_come_in_the_order_of_the_report():
+    places = [PLACES.index(section.place) for section in present(panel(0.1, CHALLENGERS))]
+    assert places == sorted(places)
+
+
+def test_the_picture_states_the_numbers_that_carry_the_verdict():
+    picture = _by_title(present(panel(0.1, CHALLENGERS)))["Held-out predictions"]
+    assert "0.380" in picture.claim  # the best of all
+    assert "0.400" in picture.claim  # the best single dimension
+    assert "0.500" in picture.claim  # item means
+    assert picture.table["log_loss"].is_monotonic_increasing
+    assert "better by the margin" in picture.figures[0].svg
+    assert "2 free dimensions, 2PL" in picture.figures[0].svg
+
+
+def test_the_paired_card_counts_who_exceeds_the_margin():
+    card = _by_title(present(panel(0.1, CHALLENGERS)))["Held-out comparison"]
+    assert "Of 2 richer models 1 gain clearly more" in card.claim
+    assert "1 clearly less" in card.claim
+    assert "(better in 5 of 5 splits)" in card.claim
+
+
+def test_without_challengers_or_gain_no_card_pretends():
+    sections = present(panel(-0.01))
+    assert sections[0].verdict.word == "nothing to measure"
+    assert "Held-out comparison" not in _by_title(sections)
+    assert "does not improve predictions" in _by_title(sections)["Is there something to measure?"].claim
+
+
+def test_restarts_are_said_to_dominate_only_where_they_do():
+    comparison = panel(0.1, CHALLENGERS)
+    claim = _by_title(present(comparison))["Restart agreement"].claim
+    assert "3 restarts of every model agree within 0.0004" in claim
+    assert "Every restart of one dimension per kind, 2PL predicts better" in claim
+    wide = assemble(comparison.by_split, restarts(comparison.by_split, spread=0.05), 0.25)
+    assert "Every restart" not in _by_title(present(wide))["Restart agreement"].claim
+
+
+def test_limits_are_only_those_that_apply():
+    sound = panel(0.1, CHALLENGERS)
+    assert not any("failed" in claim or "missing" in claim for claim in _limits(present(sound)))
+    extra = [rows("exploratory_3d_2pl", "exploratory", 3, 0.45, train_log_lik=-2000.0)]
+    broken = panel(0.1, CHALLENGERS, extra=extra)
+    assert "3 free dimensions, 2PL: failed fit." in _limits(present(broken))
+    noted = replace(sound, by_split=sound.by_split.assign(note="the learned slope_scale is 0.01"))
+    assert "The learned slope_scale is 0.01." in _limits(present(noted))
+
+
+def test_no_evidence_is_called_no_evidence_where_nothing_exceeds_the_margin():
+    silent = panel(0.1, {"confirmatory_kind_2pl": -0.02})
+    assert any("not evidence for one" in claim for claim in _limits(present(silent)))
+    assert not any("not evidence for one" in claim for claim in _limits(present(panel(0.1, CHALLENGERS))))
+    decided = judge(silent, power=0.9)
+    assert decided.word == "supported"
+    assert not any("not evidence for one" in claim for claim in _limits(present(silent, decided)))
+
+
+def test_missing_cells_and_small_factors_are_limits(matrix, full):
+    cells = matrix.responses.copy()
+    cells[:10, :12] = np.nan
+    holes = ResponseMatrix(cells, matrix.items, matrix.subjects)
+    claims = _limits(present(panel(0.1, CHALLENGERS), full=full, matrix=holes))
+    assert "10.0% of the responses are missing." in claims
+    assert "With one dimension per kind, 1 of 2 rest on few items." in claims
+
+
+def test_guessing_that_the_data_cannot_tell_is_a_limit(matrix):
+    spec = ModelSpec.unidimensional("3pl")
+    fits = {spec.name: fit(matrix, spec, n_restarts=1, preset="quick", workers=1)}
+    claims = _limits(present(panel(0.1, CHALLENGERS), full=fits, matrix=matrix))
+    assert any(claim.startswith("Guessing is not identified for") for claim in claims)
+
+
+def test_factor_correlations_name_the_lowest_pair(full):
+    card = _by_title(present(panel(0.1, CHALLENGERS), full=full))["Factor correlations"]
+    value = full["confirmatory_kind_2pl"].factor_correlations.loc["a", "b"]
+    assert f"{value:.2f} (a with b)" in card.claim
+    assert f".{round(value * 100):02d}" in card.figures[0].svg
+
+
+def test_tables_and_curves_to_look_at(matrix, full):
+    sections = _by_title(present(panel(0.1, CHALLENGERS), full=full, matrix=matrix))
+    models, items = sections["Models"], sections["Items"]
+    assert models.table["rank"].tolist() == sorted(models.table["rank"])
+    assert len(models.table) == matrix.n_subjects
+    assert len(items.folds) == matrix.n_items
+    assert {fold.title for fold in items.folds} == set(items.table.index)
+    assert items.table["slope"].gt(0).all()  # the fitted one, not the covariate of that name
+    assert "guess" not in items.table
+
+
+def test_the_page_renders_and_escapes_names(matrix, full):
+    page = render_report(present(panel(0.1, CHALLENGERS), full=full, matrix=matrix))
+    assert "item &lt;b&gt;3&lt;/b&gt;" in page
+    assert "<b>3</b>" not in page
+
+
+def test_band_shares_by_hand():
+    theta = np.array([3.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    responses = np.array([1.0, 0.0, np.nan, 1.0, 0.0, 1.0])
+    centres, shares = band_shares(theta, responses, bands=2)
+    assert centres.tolist() == pytest.approx([(1 + 3 + 4) / 3, 5.5])
+    assert shares.tolist() == pytest.approx([2 / 3, 0.5])
+    assert band_shares(theta, responses, bands=9)[0].size == 5
