@@ -309,6 +309,21 @@ def test_a_page_that_cannot_be_replaced_leaves_nothing_half_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
+def test_a_full_disk_leaves_the_old_page(tmp_path, monkeypatch):
+    path = write_report([], tmp_path, title="Old")
+    old = path.read_text(encoding="utf-8")
+
+    def write_half(self, text, **_):
+        self.write_bytes(text.encode()[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", write_half)
+    with pytest.raises(StorageError, match="No space left"):
+        write_report([], tmp_path, title="New")
+    assert path.read_text(encoding="utf-8") == old
+    assert [found.name for found in tmp_path.iterdir()] == ["report.html"]
+
+
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot write the report"):
