@@ -8,11 +8,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import joblib
 import numpy as np
 import pandas as pd
 import torch
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from irtaudit.data.responses import ResponseMatrix
@@ -35,6 +37,12 @@ ENGINE_VERSION = 1
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
 CELLS_PER_TILE = 700_000
 MAX_FITS_PER_TILE = 20
+BYTES = 4
+GPU_SHARE = 0.6
+"""Part of a GPU's free memory that a tile may take; the rest is left to the products' workspaces."""
+GPU_SHARED_ROWS, GPU_CELL_ROWS, GPU_LATENT_ROWS = 3, 2, 16 + 24
+"""Float rows of a tile: cells that all fits share, cells per fit (3PL: eta and ratio), latents per fit
+(a block of noise, parameters, gradients, Adam's moments, work space)."""
 SECONDS_PER_CELL = 3e-9
 SECONDS_WORTH_A_WORKER = 20.0
 NEAR_BOUNDARY = 0.05
@@ -272,17 +280,27 @@ def _tiles(
     """Batches of the fits that are not done, each within one split."""
     layout = Layout(spec, matrix.n_subjects, matrix.n_items)
     responses = np.nan_to_num(matrix.responses, nan=0.0).astype(np.uint8)
-    size = _tile_size(layout, device)
-    tiles = []
+    devices = _devices(device)
+    size = min(_tile_size(layout, where) for where in devices)
+    if len(devices) > 1:
+        size = min(size, -(-sum(map(len, digests)) // len(devices)))
+    tiles: list[_Tile] = []
     for s, test in enumerate(tests):
         open_ = [r for r, digest in enumerate(digests[s]) if digest not in done]
         for start in range(0, len(open_), size):
             part = open_[start : start + size]
             keys = tuple(FitKey(seed, s, r) for r in part)
             found = tuple(digests[s][r] for r in part)
-            train = matrix.observed & ~test
-            tiles.append(_Tile(layout, responses, train, test, keys, found, preset, device))
+            where = devices[len(tiles) % len(devices)]
+            tiles.append(_Tile(layout, responses, matrix.observed & ~test, test, keys, found, preset, where))
     return tiles
+
+
+def _devices(device: str) -> list[str]:
+    """The devices that tiles are dealt to: every GPU where ``cuda`` names none."""
+    if device != "cuda":
+        return [device]
+    return [f"cuda:{i}" for i in range(torch.cuda.device_count())]
 
 
 def _tile_size(layout: Layout, device: str) -> int:
@@ -290,18 +308,22 @@ def _tile_size(layout: Layout, device: str) -> int:
     if torch.device(device).type == "cpu":
         return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.cell_width))
     free, _ = torch.cuda.mem_get_info(torch.device(device))
-    per_fit = 4 * (4 * layout.cell_width + 64 * layout.width)
-    return max(1, int(0.6 * free) // per_fit)
+    shared = BYTES * GPU_SHARED_ROWS * layout.cell_width
+    per_fit = BYTES * (GPU_CELL_ROWS * layout.cell_width + GPU_LATENT_ROWS * layout.width)
+    return max(1, int(GPU_SHARE * free - shared) // per_fit)
 
 
 # Running it ------------------------------------------------------------------------------------------
 
 
 def _n_workers(workers: int | None, tiles: Sequence[_Tile], device: str) -> int:
+    """Processes for the tiles; -1 leaves it to a cluster that the caller chose."""
     if torch.device(device).type != "cpu":
-        return 1
+        return max(1, len({tile.device for tile in tiles}))
     if workers is not None:
         return min(workers, max(1, len(tiles)))
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        return -1
     seconds = sum(len(t.keys) * t.preset.epochs * t.layout.cell_width * SECONDS_PER_CELL for t in tiles)
     return max(1, min(joblib.cpu_count(), len(tiles), int(seconds // SECONDS_WORTH_A_WORKER) + 1))
 
@@ -309,12 +331,12 @@ def _n_workers(workers: int | None, tiles: Sequence[_Tile], device: str) -> int:
 def _run(
     tiles: Sequence[_Tile], store: Path | None, workers: int
 ) -> Iterable[tuple[tuple[str, ...], Outcomes]]:
-    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    """Outcomes of the tiles as they end: in processes, or in one thread per GPU."""
+    on_gpu = any(torch.device(tile.device).type != "cpu" for tile in tiles)
+    options: dict[str, Any] = {"require": "sharedmem"} if on_gpu else {}
+    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", **options)
     _job = joblib.delayed(_fit_tile)
-    done: Iterable[tuple[tuple[str, ...], Outcomes]] = pool(
-        joblib.delayed(_fit_tile)(t, store) for t in tiles
-    )
-    return done
+    return cast("Iterable[tuple[tuple[str, ...], Outcomes]]", pool(_job(tile, store) for tile in tiles))
 
 
 def _fit_tile(tile: _Tile, store: Path | None) -> tuple[tuple[str, ...], Outcomes]:
