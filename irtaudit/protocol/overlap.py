@@ -11,7 +11,7 @@ from irtaudit.protocol.bundle import RunBundle
 LONG_LINES = 8
 LONG_TOKENS = 60
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIFF_MARK = re.compile(r"^[+\-] ?(?![+\-]{2})")
 _SHORT_LINE = 4  # a line of fewer characters ("}", "else") is no evidence of copying
 
@@ -91,7 +91,7 @@ def _longest_run(path: str, lines: Sequence[tuple[int, str]], places: dict[str, 
         longest = max(ending.values(), default=0)
         if longest > best.lines:
             run = lines[order - longest + 1 : order + 1]
-            tokens = sum(len(_TOKEN.findall(text)) for _, text in run)
+            tokens = sum(len(TOKEN.findall(text)) for _, text in run)
             best = Overlap(longest, tokens, path, run[0][0], run[-1][0])
     return best
 
@@ -100,9 +100,9 @@ def _with_tokens(
     best: Overlap, shown: Iterable[str], submission: dict[str, list[tuple[int, str]]]
 ) -> Overlap:
     """The overlap with its longest run of tokens, found by growing windows of `LONG_TOKENS` or fewer."""
-    source = _TOKEN.findall("\n".join(shown))
+    source = TOKEN.findall("\n".join(shown))
     for path, lines in submission.items():
-        words = [(token, number) for number, line in lines for token in _TOKEN.findall(line)]
+        words = [(token, number) for number, line in lines for token in TOKEN.findall(line)]
         length, end = longest_common_run(source, [token for token, _ in words])
         if length > best.tokens:
             numbers = [number for _, number in words[end - length : end]]

@@ -117,7 +117,7 @@ _EXPOSURES = (
         without_agent=True,
     ),
 )
-EXPOSURES: Mapping[ExposureName, Exposure] = MappingProxyType({one.name: one for one in _EXPOSURES})
+EXPOSURES: Mapping[str, Exposure] = MappingProxyType({one.name: one for one in _EXPOSURES})
 
 SOURCES: tuple[str, ...] = tuple(dict.fromkeys(one.source for one in _EXPOSURES))
 
@@ -140,4 +140,4 @@ DETECTORS: Mapping[ProtocolKind, tuple[str, ...]] = MappingProxyType(
 
 def source_of(exposure: str) -> str | None:
     """The source an exposure value derives from; None for "none"."""
-    return EXPOSURES[exposure].source if exposure in EXPOSURES else None  # type: ignore[index]  # just checked
+    return EXPOSURES[exposure].source if exposure in EXPOSURES else None

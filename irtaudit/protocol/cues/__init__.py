@@ -1,8 +1,9 @@
 """Cues: one small, versioned rule each for what may betray an exposure, grouped by exposure.
 
-A rule is a function in the module of its source, decorated with
-:func:`irtaudit.protocol.cues.rule.event_rule` (it is shown passages of one event) or :func:`~irtaudit.protocol.cues.rule.run_rule` (it is shown the run).
-`RULES` is what :func:`irtaudit.protocol.candidates.find_candidates` applies.
+A rule is a function in the module of its source. It is decorated with
+:func:`~irtaudit.protocol.cues.rule.event_rule` when it is shown passages of one event, or with
+:func:`~irtaudit.protocol.cues.rule.run_rule` when it is shown the run. `RULES` is what
+:func:`irtaudit.protocol.candidates.find_candidates` applies.
 """
 
 from __future__ import annotations

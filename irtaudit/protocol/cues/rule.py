@@ -125,3 +125,8 @@ def _line(function: Callable[..., Any]) -> str:
 def pattern(*parts: str) -> re.Pattern[str]:
     """Case-insensitive pattern of alternatives."""
     return re.compile("|".join(parts), re.IGNORECASE)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, as needles."""
+    return tuple(text.split())
