@@ -28,7 +28,7 @@ from irtaudit.irt.presets import RETRY, Preset, get_preset
 from irtaudit.irt.prior import correlation_cholesky
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
-from irtaudit.irt.store import Outcomes, find_outcomes, save_outcomes, stack
+from irtaudit.irt.store import Outcomes, find_outcomes, prepare_folder, save_outcomes, stack
 from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 
 Progress = Callable[[int, int], None]
@@ -172,7 +172,10 @@ def fit_all(
         for spec in models
     }
     every = [digest for rows in wanted.values() for row in rows for digest in row]
-    done = find_outcomes(store, every) if store is not None else {}
+    done = {}
+    if store is not None:
+        prepare_folder(store)
+        done = find_outcomes(store, every)
     tiles = [
         tile
         for spec in models

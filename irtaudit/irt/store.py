@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -72,13 +73,33 @@ def stack(parts: Sequence[Outcomes]) -> Outcomes:
     return Outcomes(**{f.name: np.concatenate([column(p, f.name) for p in parts]) for f in fields(Outcomes)})
 
 
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of a store, so that what cannot be written is found out before anything is fitted.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    StorageError
+        When it cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise StorageError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+
+
 def save_outcomes(folder: Path, digests: Sequence[str], outcomes: Outcomes) -> Path:
     """Write a batch of fits into a folder, whole or not at all.
 
     Parameters
     ----------
     folder : Path
-        Made where it is missing.
+        As :func:`prepare_folder` made it.
     digests : sequence of str
         What each fit is found by: a digest of everything that its numbers depend on.
     outcomes : Outcomes
@@ -94,7 +115,6 @@ def save_outcomes(folder: Path, digests: Sequence[str], outcomes: Outcomes) -> P
     """
     name = hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
     path = folder / f"{name}.safetensors"
-    _make_folder(folder)
     write_arrays(path, asdict(outcomes), {"format": FORMAT, "fits": list(digests)})
     return path
 
@@ -192,10 +212,3 @@ def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:
         digest.update(f"{name}{arrays[name].dtype.str}{arrays[name].shape}".encode())
         digest.update(arrays[name].tobytes())
     return digest.hexdigest()
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"The folder {folder} cannot be made: {error.strerror or error}.") from error

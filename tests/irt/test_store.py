@@ -16,7 +16,7 @@ from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.saved import load_fit, save_fit
 from irtaudit.irt.spec import ModelSpec
-from irtaudit.irt.store import Outcomes, find_outcomes, read_header, save_outcomes
+from irtaudit.irt.store import Outcomes, find_outcomes, prepare_folder, read_header, save_outcomes
 
 TINY = Preset("tiny", 30, 0.1, "cosine", True)
 
@@ -73,6 +73,8 @@ def test_a_missing_file_and_a_folder_in_the_way_are_storage_errors(tmp_path: Pat
         read_header(tmp_path / "nothing.safetensors")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageError, match="file"):
+        prepare_folder(tmp_path / "file")
+    with pytest.raises(StorageError, match="file"):
         save_outcomes(tmp_path / "file", ["one"], _outcomes(1))
 
 
@@ -82,7 +84,8 @@ def test_a_store_file_is_not_a_result(tmp_path: Path) -> None:
 
 
 def test_a_save_leaves_nothing_but_its_file(tmp_path: Path) -> None:
-    target = tmp_path / "fits" / "gone"
+    target = tmp_path / "fits" / "deeper"
+    prepare_folder(target)
     save_outcomes(target, ["one"], _outcomes(1))
     assert [path.suffix for path in target.iterdir()] == [".safetensors"]
 
