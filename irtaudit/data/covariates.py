@@ -56,7 +56,7 @@ def read_covariates(
 def _name_column(table: Table, names: pd.Index, axis: str) -> int:
     candidates = [0, *columns.recognised(table, axis)]
     for column in candidates:
-        if pd.Index(table.texts(column)).isin(names).any():
+        if pd.Index(table.texts(column), dtype=object).isin(names).any():
             return column
     tried = listed(dict.fromkeys(table.names[j] for j in candidates))
     raise DataError(
@@ -71,7 +71,7 @@ def _refuse_repeats(found: pd.Index, table: Table, axis: str) -> None:
         name = found[repeated][0]
         rows = [table.place(row) for row, other in enumerate(found) if other == name]
         raise DataError(f"{table.path}: {axis} {name!r} is described twice ({listed(rows, 2)}); keep one row")
-    headers = pd.Index(table.names)
+    headers = pd.Index(table.names, dtype=object)
     if headers.duplicated().any():
         raise DataError(
             f"{table.path}: column(s) {listed(headers[headers.duplicated()])} given twice; rename one"

@@ -62,7 +62,7 @@ def read_test_masks(path: str | Path, matrix: ResponseMatrix, max_bytes: int = M
 
 def _codes(table: Table, axis: str, names: pd.Index) -> NDArray[np.intp]:
     codes, found = factorise(table, columns.find(table, axis, None), axis)
-    positions = names.get_indexer(pd.Index(found))
+    positions = names.get_indexer(pd.Index(found, dtype=object))
     if (positions < 0).any():
         unknown = listed(found[positions < 0])
         raise DataError(f"{table.path} holds out {axis}(s) that the responses do not have: {unknown}")

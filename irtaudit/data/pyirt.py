@@ -31,7 +31,7 @@ def read_pyirt(text: str, path: Path, *, pass_at: float | None, max_bytes: int) 
     lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
     parsed = [(n, *_parse(line, f"{path}, line {n}")) for n, line in lines]
     subjects = np.array([subject for _, subject, _ in parsed], dtype=object)
-    repeated = pd.Series(subjects).duplicated()
+    repeated = pd.Series(subjects, dtype=object).duplicated()
     if repeated.any():
         where = [parsed[i][0] for i in np.flatnonzero(subjects == subjects[repeated][0])[:2]]
         raise DataError(
@@ -89,6 +89,6 @@ def _parse(line: str, place: str) -> tuple[str, dict[str, Any]]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = pd.Series([key for key, _ in pairs])
+        keys = pd.Series([key for key, _ in pairs], dtype=object)
         raise ValueError(f"{keys[keys.duplicated()].iloc[0]!r} is given twice")
     return found

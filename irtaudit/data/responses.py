@@ -205,7 +205,7 @@ def _checked_table(table: pd.DataFrame, axis: str) -> pd.DataFrame:
     if not isinstance(table, pd.DataFrame):
         raise DataError(f"{axis}s is a {type(table).__name__}, expected a DataFrame indexed by {axis} name")
     check_names(table.index, axis)
-    return table.set_axis(pd.Index(table.index, dtype=object, name=axis), axis=0).copy()
+    return table.set_axis(pd.Index(table.index, dtype=object, name=axis), axis=0)
 
 
 def _checked_responses(responses: ArrayLike, subjects: pd.Index, items: pd.Index) -> NDArray[np.float64]:
@@ -240,7 +240,7 @@ def _positions(selector: Selector | None, names: pd.Index) -> NDArray[np.intp]:
                 f"a mask of {wanted.size} booleans cannot select among {len(names)} {names.name}s"
             )
         return np.flatnonzero(wanted)
-    found = names.get_indexer(pd.Index(np.asarray(wanted, dtype=object)))
+    found = names.get_indexer(pd.Index(np.asarray(wanted, dtype=object), dtype=object))
     if (found < 0).any():
         raise DataError(f"unknown {names.name}(s): {listed(wanted[found < 0].tolist())}")
     return found

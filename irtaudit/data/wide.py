@@ -52,7 +52,7 @@ def wide_rows(matrix: ResponseMatrix) -> Iterator[list[str]]:
 
 def could_be_wide(table: Table, subject: int) -> bool:
     """Is every column but `subject` full of responses, and every subject named once?"""
-    if pd.Series(table.texts(subject)).duplicated().any():
+    if pd.Series(table.texts(subject), dtype=object).duplicated().any():
         return False
     others = (j for j in range(len(table.names)) if j != subject)
     return not any(cells.unreadable(cells.scores(table.values(j))).any() for j in others)
@@ -62,7 +62,7 @@ def _check_names(names: NDArray[np.object_], axis: str, place: Callable[[int], s
     blank = [i for i, name in enumerate(names) if not name.strip()]
     if blank:
         raise DataError(f"{table.path}, {place(blank[0])}: the {axis} has no name")
-    repeated = np.flatnonzero(pd.Series(names).duplicated())
+    repeated = np.flatnonzero(pd.Series(names, dtype=object).duplicated())
     if len(repeated):
         name = names[repeated[0]]
         where = " and ".join(place(int(i)) for i in np.flatnonzero(names == name)[:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -16,9 +17,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from irtaudit.data import ResponseMatrix, make_splits, read_responses
-from irtaudit.errors import DataError, PlanError
+from irtaudit.data.read import Layout
+from irtaudit.errors import DataError, IrtAuditError, PlanError
 
 WIDE = "model,q2,q1\nm2,1,0\nm1,,1\n"
 LONG = "model,question,score\nm2,q2,1\nm2,q1,0\nm1,q1,1\n"
@@ -130,6 +134,7 @@ def test_pandas_reads_the_same_cells(write: Write) -> None:
         frame,
         check_names=False,
         check_column_type=False,
+        check_index_type=False,
     )
     long = frame.rename_axis("model").reset_index().melt("model", var_name="task", value_name="resolved")
     assert read_responses(write(long.to_csv(index=False))).sha256 == matrix.sha256
@@ -416,3 +421,35 @@ def test_a_long_table_of_many_rows_is_read(write: Write) -> None:
     )
     matrix = read_responses(write(frame.to_csv(index=False)))
     np.testing.assert_array_equal(matrix.responses, cells)
+
+
+CORPUS = [content.encode() if isinstance(content, str) else content for content in SAME_DATA.values()]
+CORPUS += [content for content, _ in BAD.values()] + [
+    gzip.compress(WIDE.encode()),
+    gzip.compress(PYIRT.encode()),
+]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A file of ours with a piece cut out and another put in its place."""
+    content = draw(st.sampled_from(CORPUS))
+    start = draw(st.integers(0, len(content)))
+    stop = draw(st.integers(start, min(len(content), start + 12)))
+    piece = draw(
+        st.binary(max_size=6) | st.sampled_from([b'"', b",", b"\n", b"\r", b"\t", b"{", b"}", b"[", b"NaN"])
+    )
+    return content[:start] + piece + content[stop:]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=damaged() | st.binary(max_size=60), layout=st.sampled_from([None, "wide", "long", "py-irt"]))
+def test_whatever_the_bytes_the_answer_is_a_matrix_or_our_error(
+    tmp_path: Path, content: bytes, layout: Layout | None
+) -> None:
+    path = tmp_path / "fuzz.csv"
+    path.write_bytes(content)
+    with contextlib.suppress(IrtAuditError):
+        matrix = read_responses(path, layout=layout, max_bytes=10_000_000)
+        assert matrix.subjects.index.is_monotonic_increasing
+        assert matrix.items.index.is_monotonic_increasing

@@ -174,6 +174,7 @@ def test_the_same_matrix_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a.csv.gz", "b.csv.gz"):
         write_responses(matrix, tmp_path / name)
     assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+    assert (tmp_path / "a.csv.gz").read_bytes()[4:8] == bytes(4)  # no time stamp
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).startswith(b"subject,astropy__")
 
 
