@@ -210,7 +210,7 @@ def _paint_dot(axes: Axes, layout: _Layout, y: float, dot: _Dot, colour: str, ma
     axes.text(x, text_y, dot.shown, ha=side, va="center", weight=dot.weight, transform=across)
     axes.axhline(dot_y, color="black", alpha=0.12, linewidth=0.6)
     axes.hlines(dot_y, dot.low, dot.high, color=colour, linewidth=2.2, alpha=0.6)
-    axes.plot([dot.value], [dot_y], marker, color=colour, markersize=6.5)
+    axes.plot([dot.value], [dot_y], marker, color=colour, markersize=5.5)
 
 
 def _paint_lines(axes: Axes, marks: Mapping[str, float], strips: Sequence[tuple[float, float]]) -> None:

@@ -56,18 +56,19 @@ def explainer(glossary: Mapping[str, str]) -> Callable[[str], Markup]:
         From plain text to markup in which a term is a button that opens its line (:func:`term_id`).
     """
     terms = {term.casefold(): term for term in glossary}
-    pattern = re.compile("|".join(map(_pattern, sorted(glossary, key=len, reverse=True))) or "(?!)")
+    any_term = "|".join(map(_pattern, sorted(glossary, key=len, reverse=True))) or "(?!)"
+    pattern = re.compile(rf"([(“‘]*)({any_term})([)”’.,;:!?]*)")
     seen: set[str] = set()
 
     def explain(text: str) -> Markup:
         parts, end = [], 0
         plain = printable(text)
         for match in pattern.finditer(plain):
-            found = match[0].casefold()
+            found = match[2].casefold()
             term = terms.get(found) or terms[found.removesuffix("s")]
             if term not in seen:
                 seen.add(term)
-                parts += [escape(plain[end : match.start()]), _button(term, match[0])]
+                parts += [escape(plain[end : match.start()]), _button(term, *match.groups())]
                 end = match.end()
         return Markup("").join([*parts, escape(plain[end:])])
 
@@ -79,9 +80,12 @@ def term_id(term: str) -> str:
     return "term-" + re.sub(r"\W+", "-", term.casefold())
 
 
-def _button(term: str, word: str) -> Markup:
-    return Markup('<button type="button" class="term" popovertarget="{}">{}</button>').format(
-        term_id(term), word
+def _button(term: str, before: str, word: str, after: str) -> Markup:
+    """The word as a button, kept on one line with the marks around it."""
+    button = Markup('<button type="button" class="term" popovertarget="{}">{}</button>')
+    marked = button.format(term_id(term), word)
+    return (
+        Markup('<span class="kept">{}{}{}</span>').format(before, marked, after) if before + after else marked
     )
 
 

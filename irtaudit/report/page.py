@@ -118,9 +118,10 @@ def write_report(
         draft.write_text(page, encoding="utf-8", newline="\n")
         draft.replace(path)
     except OSError as error:
+        raise StorageError(f"cannot write the report to {path}: {error}") from error
+    finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise StorageError(f"cannot write the report to {path}: {error}") from error
     return path
 
 

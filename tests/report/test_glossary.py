@@ -49,3 +49,9 @@ def test_every_term_has_an_identifier_of_its_own_and_one_line():
 @pytest.mark.parametrize("term", ["theta", "log-loss", "DIF", "eigenvalue"])
 def test_the_words_the_specification_names_are_explained(term):
     assert term in GLOSSARY
+
+
+def test_a_term_stays_on_one_line_with_the_marks_around_it():
+    shown = explainer(GLOSSARY)("Two scales (theta), one <b>.")
+    assert '<span class="kept">(<button' in shown
+    assert "</button>),</span> one &lt;b&gt;." in shown
