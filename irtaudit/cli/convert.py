@@ -27,7 +27,10 @@ FORMATS = ("wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long
     "--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0 counts full marks only."
 )
 @click.option(
-    "--max-bytes", type=click.IntRange(min=1), help="Refuse files that unpack to more. Default: 1 GiB."
+    "--max-bytes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Refuse files that unpack to more. Default: 1 GiB.",
 )
 def command(source: Path, target: Path, format: str | None, max_bytes: int | None, **reading: Any) -> None:
     """Read the responses in IN and write them to OUT in another layout.
