@@ -112,7 +112,7 @@ def answer_schema() -> dict[str, Any]:
     return dict(_inlined(schema, definitions))
 
 
-_KEPT = ("type", "enum", "items", "properties", "anyOf", "description", "const")
+_KEPT = ("type", "enum", "items", "properties", "anyOf", "const")
 
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:

@@ -8,9 +8,10 @@ from irtaudit.protocol.cues.rule import Found, Names, Rule, event_rule, pattern,
 
 _READING_WORDS = frozenset(
     words(
-        "cat less more head tail sed awk grep rg find ls tree cp diff strings xxd od jq vi vim nano source python "
-        "python3 glob load_dataset open read view load loads fetch file get get_file read_file readfile open_file "
-        "view_file read_text read_csv text_editor str_replace_editor str_replace_based_edit_tool"
+        "cat less more head tail sed awk grep rg find ls tree cp diff strings xxd od jq vi vim nano source "
+        "python python3 glob load_dataset open read view load loads fetch file get get_file read_file "
+        "readfile open_file view_file read_text read_csv text_editor str_replace_editor "
+        "str_replace_based_edit_tool"
     )
 )
 _WORD = re.compile(r"\w+")
@@ -55,8 +56,8 @@ def withheld_touched(text: str, names: Names) -> Found:
 @event_rule(
     "held_out_readable",
     needles=words(
-        "hidden held gold truth answer solution reference expected label secret private grad evaluat scor tests/ "
-        "test/ test_ _test"
+        "hidden held gold truth answer solution reference expected label secret private grad evaluat scor "
+        "tests/ test/ test_ _test"
     ),
 )
 def hidden_names(text: str, names: Names) -> Found:  # noqa: ARG001 - the signature of a rule
@@ -79,8 +80,8 @@ def environment_read(text: str, names: Names) -> Found:  # noqa: ARG001 - the si
 @event_rule(
     "setting_exposure",
     needles=words(
-        "config setting param metadata default condition regime scenario inspect. __code__ __globals__ __dict__ "
-        "vars( .spec"
+        "config setting param metadata default condition regime scenario inspect. __code__ __globals__ "
+        "__dict__ vars( .spec"
     ),
 )
 def settings_read(text: str, names: Names) -> Found:  # noqa: ARG001 - the signature of a rule

@@ -1,4 +1,4 @@
-"""Asking a language model about a case: the fixed prompt, the reads, one repair; for every provider the same."""
+"""Asking a language model about a case: fixed prompt, reads, one repair; the same for every provider."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class _Server:
         if status in (401, 403, 404) or 300 <= status < 400:
             reason = {401: "refuses the key", 403: "refuses the key", 404: "has no such model or path"}
             raise StorageError(
-                f"{self._shown_url} {reason.get(status, 'redirects, which is not followed')} (status {status}); "
+                f"{self._shown_url} {reason.get(status, 'redirects elsewhere')} (status {status}); "
                 "check OPENAI_BASE_URL, OPENAI_API_KEY and --model"
             )
         raise NoAnswerError(f"the server refused the request (status {status})")
