@@ -1,0 +1,210 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from irtaudit import cli
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from audit_panels import two_factor_panel
+
+QUICK = ("--preset", "quick", "--restarts", "1", "--workers", "1")
+ONE = ("--models", "unidimensional_1pl", *QUICK)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The simulated panel as wide and long CSV, its item table and a mask of held-out cells."""
+    folder = tmp_path_factory.mktemp("panel")
+    matrix = two_factor_panel(n_subjects=40)
+    wide = pd.DataFrame(matrix.responses.astype(int), matrix.subjects.index, matrix.items.index)
+    wide.to_csv(folder / "wide.csv")
+    shuffled = wide.sample(frac=1, random_state=1).sample(frac=1, axis=1, random_state=1)
+    shuffled.to_csv(folder / "shuffled.csv")
+    matrix.items.to_csv(folder / "items.csv")
+    held = [(split, s, i) for split in (1, 2) for s in wide.index[::3] for i in wide.columns[split::5]]
+    pd.DataFrame(held, columns=["split", "subject", "item"]).to_csv(folder / "mask.csv", index=False)
+    (wide * 0.5).to_csv(folder / "scores.csv")
+    return folder
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run ``irtaudit audit`` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_audit_command(*words):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["audit", *map(str, words)], prog_name="irtaudit")
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_audit_command
+
+
+def test_a_file_gives_a_verdict_three_lines_of_evidence_and_a_report(run, files, tmp_path):
+    found = run(
+        files / "wide.csv", "--items", files / "items.csv", "--factors", "kind", "--claim", "Score = skill",
+        "--models", "unidimensional_2pl", *QUICK,
+    )  # fmt: skip
+    assert found.exit_code == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert lines[0] == "Score = skill: inconclusive"
+    assert len([line for line in lines if line.startswith("  ")]) == 3
+    assert lines[-1] == f"Report: {Path('irtaudit-report', 'report.html')}"
+    assert (tmp_path / "irtaudit-report" / "report.html").stat().st_size > 10_000
+    told = json.loads((tmp_path / "irtaudit-report" / "audit.json").read_text(encoding="utf-8"))
+    assert set(told["settings"]["models"]) == {"unidimensional_2pl", "confirmatory_kind_2pl"}
+    assert told["command"] == (
+        f"irtaudit audit {files / 'wide.csv'} --items {files / 'items.csv'} --factors kind "
+        "--models unidimensional_2pl --claim 'Score = skill' --preset quick --restarts 1 --workers 1"
+    )
+
+
+def test_quiet_prints_the_word_alone_and_nothing_to_stderr(run, files):
+    found = run(files / "wide.csv", *ONE, "--quiet")
+    assert (found.stdout, found.stderr) == ("inconclusive\n", "")
+
+
+def test_no_progress_where_nobody_watches(run, files):
+    assert run(files / "wide.csv", *ONE).stderr == ""
+
+
+def test_json_prints_what_audit_json_holds(run, files, tmp_path):
+    found = run(files / "wide.csv", *ONE, "--out", "there", "--json")
+    told = json.loads(found.stdout)
+    assert told.pop("report") == str(Path("there", "report.html"))
+    assert told == json.loads((tmp_path / "there" / "audit.json").read_text(encoding="utf-8"))
+    assert told["verdict"]["reading"] == "inconclusive"
+
+
+def test_a_permuted_file_gives_the_same_audit(run, files):
+    numbers = []
+    for name in ("wide.csv", "shuffled.csv"):
+        told = json.loads(run(files / name, *ONE, "--out", name, "--json").stdout)
+        numbers.append({key: told[key] for key in ("comparison", "verdict", "settings", "seeds")})
+    assert numbers[0] == numbers[1]
+
+
+def test_own_held_out_cells(run, files):
+    told = json.loads(run(files / "wide.csv", *ONE, "--heldout", files / "mask.csv", "--json").stdout)
+    assert told["seeds"]["splits"] == [None, None]
+
+
+def test_scores_need_a_rule(run, files):
+    refused = run(files / "scores.csv", *ONE)
+    assert refused.exit_code == 2
+    assert run(files / "scores.csv", *ONE, "--pass-at", "0.5").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "--demo"),
+        (("wide.csv", "--demo"), "not both"),
+        (("--demo", "--items", "items.csv"), "brings its own data"),
+        (("absent.csv",), "absent.csv: there is no such file"),
+        (("wide.csv", "--factors", "domain"), "'domain'"),
+        (("wide.csv", "--models", "bidimensional"), "'bidimensional' is not a model name"),
+        (("wide.csv", "--items", "mask.csv"), "mask.csv"),
+        (("wide.csv", "--heldout", "items.csv"), "items.csv"),
+        (("wide.csv", "--device", "abacus", *QUICK), "abacus"),
+        (("wide.csv", "--restarts", "0"), "restarts"),
+        (("wide.csv", "--pass-at", "2"), "pass_at"),
+    ],
+)
+def test_bad_input_ends_with_code_2_and_no_traceback(run, files, monkeypatch, words, said):
+    monkeypatch.chdir(files)
+    found = run(*words, "--out", "bad")
+    assert found.exit_code == 2
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+    assert found.stdout == ""
+
+
+def test_a_folder_of_another_audit_ends_with_code_2(run, files):
+    assert run(files / "wide.csv", *ONE).exit_code == 0
+    refused = run(files / "wide.csv", *ONE, "--seed", "1")
+    assert refused.exit_code == 2
+    assert "--out" in refused.stderr
+    assert run(files / "wide.csv", *ONE).exit_code == 0
+
+
+def test_a_folder_that_cannot_be_made_ends_with_code_3(run, files, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    found = run(files / "wide.csv", *ONE, "--out", "file/report")
+    assert (found.exit_code, "file" in found.stderr) == (3, True)
+
+
+def test_an_interrupted_audit_goes_on_where_it_stopped(files, tmp_path):
+    """A real process and a real signal: stopped after its first saved fits, finished by the same command."""
+    words = [
+        sys.executable,
+        "-m",
+        "irtaudit",
+        "audit",
+        str(files / "wide.csv"),
+        "--workers",
+        "1",
+        "--out",
+        "out",
+    ]
+    words += ["--models", "unidimensional_1pl,unidimensional_2pl", "--quiet"]
+    fits = tmp_path / "out" / "fits"
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: any(fits.glob("*.safetensors")), process)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "the same command" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out" / "audit.json").exists()
+    saved = {path: path.stat().st_mtime_ns for path in fits.glob("*.safetensors")}
+    assert 1 <= len(saved) < 10
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "inconclusive\n"), done.stderr
+    assert all(path.stat().st_mtime_ns == written for path, written in saved.items())
+
+
+def wait_for(condition, process, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, "the audit ended before it could be interrupted"
+        assert time.monotonic() < end, "no fit was saved in time"
+        time.sleep(0.01)
+
+
+def test_help_needs_nothing_heavy():
+    code = "import sys; from irtaudit import cli; cli.main(['audit', '--help'], standalone_mode=False)\n"
+    code += "sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, "--factors" in done.stdout) == (0, True)
+
+
+def test_the_demo_audits_the_bundled_panel(run, monkeypatch):
+    seen = {}
+
+    def stop(matrix, **options):
+        seen.update(options, shape=matrix.responses.shape)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("irtaudit.audit.run_audit", stop)
+    found = run("--demo")
+    assert found.exit_code == 130
+    assert seen["shape"] == (134, 500)
+    assert tuple(seen["factors"]) == ("repo",)
+    assert np.isclose(seen["n_restarts"], 20)

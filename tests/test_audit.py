@@ -1,0 +1,247 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_panels import FAST, shuffled_within_items, two_factor_panel
+
+from irtaudit.audit import DEFAULT_MODELS, model_specs, run_audit, summary, write_audit
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.splits import Splits, make_splits
+from irtaudit.dimensionality.compare import TABLE
+from irtaudit.errors import DataError, PlanError, StorageError
+from irtaudit.irt.spec import ModelSpec
+
+MODELS = ("unidimensional_1pl", "unidimensional_2pl", "exploratory_2d_2pl")
+FILES = {
+    "audit.json",
+    "comparison.csv",
+    "comparison_by_split.csv",
+    "restarts.csv",
+    "factor_correlations.csv",
+    "abilities.csv",
+    "items.csv",
+    "dropped.csv",
+    "report.html",
+    "figures",
+    "fits",
+}
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    return two_factor_panel()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("audit")
+
+
+@pytest.fixture(scope="module")
+def result(matrix, folder):
+    return run_audit(matrix, models=MODELS, factors=["kind"], claim="Score = skill", out=folder, **FAST)
+
+
+@pytest.fixture(scope="module")
+def written(result, folder):
+    write_audit(result, folder, command="irtaudit audit panel.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def summarised(written):
+    def refuse(token):
+        raise AssertionError(f"{token} is not JSON")
+
+    return json.loads((written / "audit.json").read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def test_planted_factors_are_found(result):
+    """Two independent factors: both challengers lie above the margin, the answer waits for the open gate."""
+    verdict = result.verdict
+    assert verdict.evidence["position"].tolist() == ["above", "above"]
+    assert verdict.word == "inconclusive"
+    assert verdict.conditions["state"].tolist()[:3] == ["met", "met", "open"]
+    table = result.comparison.table.set_index("model")["log_loss"]
+    assert table["confirmatory_kind_2pl"] < table["unidimensional_2pl"] < table["item_means"]
+
+
+def test_full_data_fits_are_of_the_best_single_dimension_and_the_confirmatory_models(result):
+    assert list(result.full) == [result.verdict.best, "confirmatory_kind_2pl"]
+    assert all(fit.splits == ("all",) for fit in result.full.values())
+    assert result.full["confirmatory_kind_2pl"].spec.factors == ("other", "verbal", "visual")
+
+
+def test_screen_and_merges_are_told(result):
+    assert result.dropped["name"].tolist() == ["item_52"]
+    assert result.matrix.n_items == 52
+    assert any("'rare' (2)" in note for note in result.notes)
+
+
+def test_on_responses_shuffled_within_items_there_is_nothing_to_measure(matrix):
+    found = run_audit(shuffled_within_items(matrix), models=MODELS, factors=["kind"], **FAST)
+    assert found.verdict.word == "nothing to measure"
+    comparison = found.comparison
+    for model in found.fits:
+        assert comparison.interval(model, "item_means", len(found.fits)).low < 0
+
+
+def test_the_folder_holds_what_other_programs_read(written):
+    assert {path.name for path in written.iterdir()} == FILES
+    assert {path.name for path in (written / "figures").iterdir()} == {
+        "held_out_predictions.svg",
+        "held_out_comparison.svg",
+        "factor_correlations.svg",
+        "restart_agreement.svg",
+    }
+    comparison = pd.read_csv(written / "comparison.csv")
+    assert comparison.columns.tolist() == TABLE
+    assert set(comparison["structure"]) == {"baseline", "unidimensional", "exploratory", "confirmatory"}
+    assert len(pd.read_csv(written / "restarts.csv")) == 4 * 5 * 2
+    assert len(pd.read_csv(written / "comparison_by_split.csv")) == 6 * 5
+
+
+def test_the_summary_has_the_keys_that_other_programs_read(summarised, matrix, result):
+    assert summarised["schema_version"] == 1
+    assert summarised["data"]["sha256"] == matrix.sha256
+    assert (summarised["data"]["n_subjects"], summarised["data"]["n_items"]) == (90, 53)
+    assert summarised["data"]["analysed"]["n_items"] == 52
+    assert summarised["seeds"] == {"splits": [2026, 2027, 2028, 2029, 2030], "fits": 2026, "restarts": [0, 1]}
+    assert {"irtaudit", "python", "torch", "numpy"} <= set(summarised["versions"])
+    assert summarised["verdict"]["reading"] == result.verdict.word
+    assert summarised["verdict"]["claim"] == "Score = skill"
+    assert [row["challenger"] for row in summarised["verdict"]["evidence"]] == list(
+        result.verdict.challengers
+    )
+    assert summarised["verdict"]["evidence"][0]["cluster_low"] is None
+
+
+def test_the_summary_and_the_tables_agree(summarised, written, result):
+    exact = {"float_precision": "round_trip"}
+    table = pd.read_csv(written / "comparison.csv", **exact).set_index("model")
+    for row in summarised["comparison"]:
+        assert row["log_loss"] == table.loc[row["model"], "log_loss"]
+    correlation = pd.read_csv(written / "factor_correlations.csv", **exact)["correlation"]
+    assert [row["correlation"] for row in summarised["factor_correlations"]] == correlation.tolist()
+    gain = table.loc["item_means", "log_loss"] - table.loc[result.verdict.best, "log_loss"]
+    assert summarised["verdict"]["gain"]["estimate"] == pytest.approx(gain)
+    assert summarised["verdict"]["margin"] == pytest.approx(0.02 * gain)
+
+
+def test_the_report_states_claim_word_data_and_command(written, matrix):
+    page = (written / "report.html").read_text(encoding="utf-8")
+    for text in (
+        "Score = skill",
+        "inconclusive",
+        matrix.sha256,
+        "irtaudit audit panel.csv",
+        "52 of 53",
+        "item_52",
+    ):
+        assert text in page
+
+
+def test_the_same_audit_takes_up_finished_fits_and_gives_the_same_numbers(written, matrix, summarised):
+    calls = []
+    again = run_audit(
+        matrix,
+        models=MODELS,
+        factors=["kind"],
+        claim="Score = skill",
+        out=written,
+        progress=lambda *call: calls.append(call),
+        **FAST,
+    )
+    assert calls == [("Held-out comparison", 40, 40), ("Fits to every response", 4, 4)]
+    told = summary(again, "irtaudit audit panel.csv")
+    assert told | {"seconds": 0} == summarised | {"seconds": 0}
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"n_restarts": 1}, {"models": ["unidimensional_1pl"]}])
+def test_a_folder_of_another_audit_is_refused(written, matrix, change):
+    before = sorted(path.stat().st_mtime_ns for path in written.rglob("*"))
+    options = {"models": MODELS, "factors": ["kind"], **FAST, **change}
+    with pytest.raises(PlanError, match="holds another audit"):
+        run_audit(matrix, out=written, **options)
+    assert sorted(path.stat().st_mtime_ns for path in written.rglob("*")) == before
+
+
+def test_a_folder_of_other_data_is_refused(written, matrix, result):
+    with pytest.raises(PlanError, match="data"):
+        run_audit(shuffled_within_items(matrix), models=MODELS, factors=["kind"], out=written, **FAST)
+    with pytest.raises(PlanError, match="held_out"):
+        write_audit(replace(result, settings=result.settings | {"held_out": "other"}), written)
+
+
+def test_a_report_without_its_fits_is_refused(tmp_path, matrix):
+    (tmp_path / "audit.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(PlanError, match="report of another audit"):
+        run_audit(matrix, models=["unidimensional_1pl"], out=tmp_path, **FAST)
+
+
+def test_a_damaged_marker_and_an_impossible_folder_are_storage_errors(tmp_path, matrix):
+    (tmp_path / "fits").mkdir()
+    (tmp_path / "fits" / "settings.json").write_text("{", encoding="utf-8")
+    with pytest.raises(StorageError, match="cannot be read"):
+        run_audit(matrix, models=["unidimensional_1pl"], out=tmp_path, **FAST)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError, match="cannot be made"):
+        run_audit(matrix, models=["unidimensional_1pl"], out=tmp_path / "file" / "out", **FAST)
+
+
+def test_own_held_out_cells_follow_the_screen(matrix):
+    mask = make_splits(matrix, n_splits=2, seed=9).test
+    found = run_audit(matrix, models=["unidimensional_1pl"], splits=Splits.from_test_masks(mask), **FAST)
+    assert found.splits.test.shape == (2, 90, 52)
+    assert np.array_equal(found.splits.test, mask[:, :, :52])
+    assert found.comparison.by_split["split"].unique().tolist() == ["split 1", "split 2"]
+    fit = found.fits["unidimensional_1pl"]
+    expected = tuple(int((~mask[s, :, :52]).sum()) for s in range(2))
+    assert fit.train_cells == expected
+
+
+def test_hostile_names_become_neither_formulas_nor_markup(tmp_path):
+    plain = two_factor_panel(n_subjects=30)
+    names = ["=cmd()", "<script>alert(1)</script>", *plain.items.index[2:]]
+    items = plain.items.set_axis(pd.Index(names), axis=0)
+    hostile = ResponseMatrix(plain.responses, items, plain.subjects, "<i>source</i>")
+    found = run_audit(hostile, models=["unidimensional_1pl"], **FAST)
+    page = write_audit(found, tmp_path).read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in page
+    assert "<i>source" not in page
+    assert "'=cmd()" in (tmp_path / "items.csv").read_text(encoding="utf-8")
+    assert (
+        json.loads((tmp_path / "audit.json").read_text(encoding="utf-8"))["data"]["source"] == "<i>source</i>"
+    )
+
+
+def test_default_models_and_factors_by_name():
+    items = pd.DataFrame({"kind": list("aaabbb"), "two words": list("xyxyxy")}, index=list("123456"))
+    specs, notes = model_specs(items, DEFAULT_MODELS, ["kind", "two words"])
+    assert [spec.name for spec in specs] == [
+        *DEFAULT_MODELS,
+        "confirmatory_kind_2pl",
+        "confirmatory_two words_2pl",
+    ]
+    assert notes == []
+    again, _ = model_specs(items, ["confirmatory_kind_2pl", "confirmatory_kind_3pl"], ["kind"])
+    assert [spec.name for spec in again] == ["confirmatory_kind_2pl", "confirmatory_kind_3pl"]
+
+
+def test_a_model_given_as_a_value_is_used_as_it_is():
+    spec = ModelSpec.from_pattern("2pl", np.ones((6, 1)), name="mine")
+    assert model_specs(pd.DataFrame(index=list("123456")), [spec], [])[0] == [spec]
+
+
+def test_impossible_models_are_refused_by_name():
+    items = pd.DataFrame({"kind": list("aaabbb"), "only": "x"}, index=list("123456"))
+    with pytest.raises(PlanError, match="'domain'"):
+        model_specs(items, [], ["domain"])
+    with pytest.raises(PlanError, match="at least two factors"):
+        model_specs(items, [], ["only"])
+    with pytest.raises(PlanError, match="not a model name"):
+        model_specs(items, ["bidimensional"], [])
+    with pytest.raises(DataError, match="no factor label"):
+        model_specs(items.assign(kind=["a", None, "a", "b", "b", "b"]), [], ["kind"])
