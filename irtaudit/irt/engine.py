@@ -98,7 +98,7 @@ def run_tile(
     """
     mask = cells.mask
     draws = (noise or fit_noise)(layout, keys, preset, mask.device)
-    start = initial_state(layout, cells, next(draws).to(mask.dtype))
+    start = initial_state(layout, cells, next(draws).to(mask))
     parameters = [torch.nn.Parameter(t) for t in start.tensors()]
     state = State(*(p.detach() for p in parameters))
     kernel = Kernel(layout, cells, state)
@@ -107,7 +107,7 @@ def run_tile(
     optimiser = torch.optim.Adam(parameters, lr=preset.learning_rate, fused=True)
     elbos = []
     for epoch in range(preset.epochs):
-        draw = next(draws).to(mask.dtype)
+        draw = next(draws).to(mask)
         optimiser.param_groups[0]["lr"] = preset.rate(epoch)
         kernel.gradient(draw)
         optimiser.step()

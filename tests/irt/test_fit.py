@@ -21,6 +21,7 @@ from irtaudit.irt import engine
 from irtaudit.irt import fit as fit_module
 from irtaudit.irt.engine import fit_noise
 from irtaudit.irt.fit import fit, fit_all
+from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import PRESETS, Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
@@ -305,3 +306,23 @@ def _assert_same(one: FitResult, other: FitResult) -> None:
     np.testing.assert_array_equal(one.means["theta"], other.means["theta"])
     assert one.restarts.equals(other.restarts)
     assert one.heldout.equals(other.heldout)
+
+
+def test_tiles_are_sized_to_a_gpus_memory_and_dealt_to_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout(UNI, 5000, 10_000)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (80 * 2**30, 80 * 2**30))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    size = fit_module._tile_size(layout, "cuda:0")
+    one_fit = 4 * 2 * 5000 * 10_000  # eta and ratio in float32, by far the largest buffers of a fit
+    assert 0.5 * 80 * 2**30 < size * one_fit < 0.6 * 80 * 2**30
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (2**20, 2**20))
+    assert fit_module._tile_size(layout, "cuda:0") == 1, "what cannot fit is tried one at a time"
+    assert fit_module._devices("cuda") == ["cuda:0", "cuda:1", "cuda:2"]
+    assert fit_module._devices("cuda:1") == ["cuda:1"]
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (80 * 2**30, 80 * 2**30))
+    matrix, splits = _small()
+    digests = [[f"{s}{r}" for r in range(20)] for s in range(2)]
+    tiles = fit_module._tiles(matrix, UNI, splits.test, digests, {}, TINY, 0, "cuda")
+    assert [tile.device for tile in tiles] == ["cuda:0", "cuda:1", "cuda:2", "cuda:0"]
+    assert sum(len(tile.keys) for tile in tiles) == 40
+    assert fit_module._n_workers(None, tiles, "cuda") == 3
