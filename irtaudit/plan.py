@@ -1,0 +1,167 @@
+"""The plan of an audit: what is asked and by which rules, written down and hashed before anything runs.
+
+A plan is a TOML file. Each audit owns its schema, a subclass of `Plan`; this module reads, checks and hashes
+any of them. The hash is over the plan with its defaults filled in, so that two files that ask for the same
+audit have the same hash, and a default that changes in a later version changes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from irtaudit.errors import PlanError
+
+P = TypeVar("P", bound="Plan")
+
+
+class Part(BaseModel):
+    """A table of a plan: frozen, without keys that nobody reads, and without silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Plan(Part):
+    """What every plan says.
+
+    Attributes
+    ----------
+    kind : str
+        Which audit it is for.
+    schema_version : int
+        Of the audit's schema.
+    title : str
+        Heads the report.
+    reading : str
+        The reading under test, in the user's words.
+    registration : str
+        Address or number of an independent timestamp of this plan, if there is one.
+    seed : int
+        Everything random derives from it.
+    """
+
+    kind: str
+    schema_version: int
+    title: str = ""
+    reading: str = ""
+    registration: str = ""
+    seed: int = Field(default=2026, ge=0)
+
+    @property
+    def status(self) -> str:
+        """ "preregistered" where an independent timestamp exists, "pre-specified" elsewhere."""
+        return "preregistered" if self.registration.strip() else "pre-specified"
+
+
+def read_plan(path: str | Path, schema: type[P]) -> P:
+    """The plan in a TOML file.
+
+    Parameters
+    ----------
+    path : path
+    schema : type
+        The audit's subclass of `Plan`.
+
+    Raises
+    ------
+    PlanError
+        If there is no such file, it is not TOML, or a key is missing, unknown or not what is expected there;
+        every such key is named with what was found and what was expected.
+    """
+    return make_plan(_toml(Path(path)), schema, where=str(path))
+
+
+def make_plan(values: Mapping[str, Any], schema: type[P], *, where: str = "plan") -> P:
+    """The plan with these values, lists and tables as TOML has them.
+
+    Raises
+    ------
+    PlanError
+        As :func:`read_plan`.
+    """
+    try:
+        return schema.model_validate(dict(values))
+    except ValidationError as error:
+        faults = [_fault(one, schema) for one in error.errors()]
+        raise PlanError("\n  ".join([f"{where} is not a {_kind_of(schema)} plan:", *faults])) from None
+
+
+def canonical_json(plan: Plan) -> str:
+    """The plan as JSON: defaults filled in, keys sorted, no blanks."""
+    return json.dumps(
+        plan.model_dump(mode="json", by_alias=True),
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+
+
+def plan_sha256(plan: Plan) -> str:
+    """SHA-256 of :func:`canonical_json`, in hexadecimal."""
+    return hashlib.sha256(canonical_json(plan).encode()).hexdigest()
+
+
+def toml_text(text: str) -> str:
+    """The text as a basic string of TOML, quotes included."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise PlanError(f"{path}: there is no such plan; `irtaudit plan init` writes one") from None
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise PlanError(f"{path} is not UTF-8 text; expected a plan in TOML") from None
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{path} is not TOML: {error}") from None
+
+
+def _kind_of(schema: type[Plan]) -> str:
+    return " or ".join(map(str, get_args(schema.model_fields["kind"].annotation))) or "valid"
+
+
+def _fault(error: Any, schema: type[Plan]) -> str:
+    """One sentence about one key."""
+    *above, key = error["loc"] or ("",)
+    place = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"{place} is missing"
+    if error["type"] == "extra_forbidden":
+        known = _keys_at(schema, above)
+        close = get_close_matches(str(key), known, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(known)}"
+        return f"{place} is not a known key{meant}"
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    found = "" if isinstance(error["input"], Mapping | BaseModel) else f"found {error['input']!r}, "
+    return f"{place}: {found}{message}" if place else message
+
+
+def _keys_at(schema: Any, place: list[Any]) -> list[str]:
+    """Names of the keys of the table at `place`."""
+    for key in place:
+        model = _model_in(schema)
+        if model is not None:
+            schema = model.model_fields[key].annotation if key in model.model_fields else None
+        else:
+            schema = get_args(schema)[1] if get_origin(schema) is dict else None
+    model = _model_in(schema)
+    return [field.alias or name for name, field in model.model_fields.items()] if model is not None else []
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation asks for, None allowed beside it or not."""
+    for one in (annotation, *(get_args(annotation) if get_origin(annotation) is not dict else ())):
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            return one
+    return None
