@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import joblib
 import numpy as np
@@ -37,6 +37,8 @@ ENGINE_VERSION = 1
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
 CELLS_PER_TILE = 700_000
 MAX_FITS_PER_TILE = 20
+TILES_AT_A_TIME = 64
+"""Tiles sent to a backend that answers only when all are done; an interruption costs these."""
 BYTES = 4
 GPU_SHARE = 0.6
 """Part of a GPU's free memory that a tile may take; the rest is left to the products' workspaces."""
@@ -183,7 +185,9 @@ def fit_all(
     ]
     report = progress or (lambda _done, _total: None)
     report(len(done), len(every))
-    for digests, outcomes in _run(tiles, store, _n_workers(workers, tiles, where)):
+    for digests, outcomes in _run(tiles, _n_workers(workers, tiles, where)):
+        if store is not None:
+            save_outcomes(store, digests, outcomes)
         done |= {digest: outcomes.rows([i]) for i, digest in enumerate(digests)}
         report(len(done), len(every))
     return {
@@ -331,19 +335,21 @@ def _n_workers(workers: int | None, tiles: Sequence[_Tile], device: str) -> int:
     return max(1, min(joblib.cpu_count(), len(tiles), int(seconds // SECONDS_WORTH_A_WORKER) + 1))
 
 
-def _run(
-    tiles: Sequence[_Tile], store: Path | None, workers: int
-) -> Iterable[tuple[tuple[str, ...], Outcomes]]:
+def _run(tiles: Sequence[_Tile], workers: int) -> Iterator[tuple[tuple[str, ...], Outcomes]]:
     """Outcomes of the tiles as they end: in processes, or in one thread per GPU."""
     on_gpu = any(torch.device(tile.device).type != "cpu" for tile in tiles)
     options: dict[str, Any] = {"require": "sharedmem"} if on_gpu else {}
-    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", **options)
-    _job = joblib.delayed(_fit_tile)
-    return cast("Iterable[tuple[tuple[str, ...], Outcomes]]", pool(_job(tile, store) for tile in tiles))
+    job = joblib.delayed(_fit_tile)
+    if on_gpu or workers == 1 or get_active_backend()[0].supports_return_generator:
+        pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", **options)
+        yield from pool(job(tile) for tile in tiles)
+        return
+    for start in range(0, len(tiles), TILES_AT_A_TIME):  # ray's backend gives lists alone
+        yield from joblib.Parallel(n_jobs=workers)(job(t) for t in tiles[start : start + TILES_AT_A_TIME])
 
 
-def _fit_tile(tile: _Tile, store: Path | None) -> tuple[tuple[str, ...], Outcomes]:
-    """Run a tile, give its diverged fits their second chance, score and save it."""
+def _fit_tile(tile: _Tile) -> tuple[tuple[str, ...], Outcomes]:
+    """Run a tile, give its diverged fits their second chance, and score it."""
     with one_thread():
         cells = _cells(tile)
         outcomes = _outcomes(tile, run_tile(tile.layout, cells, tile.keys, tile.preset), tile.preset, 0)
@@ -354,8 +360,6 @@ def _fit_tile(tile: _Tile, store: Path | None) -> tuple[tuple[str, ...], Outcome
             kept = [i for i in range(len(tile.keys)) if i not in again]
             order = np.argsort(kept + again).tolist()
             outcomes = stack([outcomes.rows(kept), second]).rows(order)
-    if store is not None:
-        save_outcomes(store, tile.digests, outcomes)
     return tile.digests, outcomes
 
 
