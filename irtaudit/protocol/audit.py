@@ -239,7 +239,7 @@ def audit_run(
     candidates = find_candidates(bundle, rules, cap)
     cases = [Case(bundle, candidate) for candidate in candidates.found]
     replies = [_ask(judge, case, answers) for case in cases]
-    present = load_bundle(bundle.source).sha256 if bundle.source and cases else bundle.sha256
+    present = _present_sha256(bundle) if cases else bundle.sha256
     findings = tuple(
         _finding(judge, case, reply, present) for case, reply in zip(cases, replies, strict=True)
     )
@@ -256,6 +256,14 @@ def audit_run(
         dropped=candidates.dropped,
         gap=gap_of(bundle, state == "positive"),
     )
+
+
+def _present_sha256(bundle: RunBundle) -> str:
+    """Digest of the bundle as it is on disk after the judging; "" when it has become unreadable."""
+    try:
+        return load_bundle(bundle.source).sha256 if bundle.source else bundle.sha256
+    except DataError:
+        return ""
 
 
 def trace_state(states: Sequence[State]) -> State:

@@ -98,7 +98,9 @@ def validate(
     tuple of Failure
         In the order of the rules; an abstention is only held against V14.
     """
-    checked = _Checked(case, answer, reads, judged_sha256, present_sha256 or case.bundle.sha256)
+    checked = _Checked(
+        case, answer, reads, judged_sha256, case.bundle.sha256 if present_sha256 is None else present_sha256
+    )
     rules = {"V14": CHECKS["V14"]} if answer.abstain else CHECKS
     return tuple(Failure(rule, says) for rule, check in rules.items() for says in check(checked))
 
@@ -264,12 +266,18 @@ def _v12(checked: _Checked) -> Iterator[str]:
         [p.numbers for p in link if p.is_event]
         for link in (evidence.exposure, evidence.use, evidence.submission)
     )
+    used = [(first, _last_result(checked.bundle, last)) for first, last in used]
     earliest = min((first for first, _ in exposed), default=-1)
     latest = max((last for _, last in submitted), default=len(checked.bundle.events))
     if checked.misleads and used and not any(earliest <= last and first <= latest for first, last in used):
         yield f"no use lies between exposure (event {earliest}) and submission (event {latest})"
     elif checked.misleads and not used and earliest > latest:
         yield f"exposure (event {earliest}) comes after submission (event {latest})"
+
+
+def _last_result(bundle: RunBundle, i: int) -> int:
+    """The last result that an event brought up: reading and being shown are one step."""
+    return max((event.i for event in results_after(bundle, i)), default=i)
 
 
 def _v14(checked: _Checked) -> Iterator[str]:

@@ -40,7 +40,7 @@ _TEMPLATE = pattern(
 )
 
 
-@event_rule("generator_regularity", kinds=WORDS, needles=("seed", "replay"))
+@event_rule("generator_regularity", kinds=WORDS, needles=("seed", "replay", "default_rng", "randomstate"))
 def seed_search(text: str, names: Names) -> Found:  # noqa: ARG001 - the signature of a rule
     """Loops over seeds, or speaks of recovering or replaying the random generator."""
     return _SEEDS.search(text)

@@ -8,8 +8,8 @@ from irtaudit.protocol.cues.rule import Found, Names, Rule, event_rule, pattern,
 
 _READING_WORDS = frozenset(
     words(
-        "cat less more head tail sed awk grep rg find ls tree cp diff strings xxd od jq vi vim nano source "
-        "python python3 glob load_dataset open read view load loads fetch file get get_file read_file "
+        "cat less more head tail sed awk grep rg find ls tree cp diff strings xxd od jq vi vim nano "
+        "glob load_dataset open read view load loads fetch file get get_file read_file "
         "readfile open_file view_file read_text read_csv text_editor str_replace_editor "
         "str_replace_based_edit_tool"
     )
