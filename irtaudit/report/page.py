@@ -137,7 +137,7 @@ def _environment(terms: Mapping[str, str]) -> Environment:
         "plain": printable,
         "blocks": lambda text: [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()],
         "inline_svg": _inline_svg,
-        "table_view": lambda section: view(section.table, section.columns, section.formats),
+        "table_view": lambda section: view(section.table, section.columns, section.formats, section.extremes),
         "file_name": lambda section: file_name(section.file, section.title or section.claim),
         "sort_key": lambda cell: Markup(' data-v="{}"').format(cell.sort_key) if cell.sort_key else "",
         "term_id": term_id,

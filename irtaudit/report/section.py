@@ -116,6 +116,9 @@ class Section:
         columns the table lacks, so that a room keeps one dictionary for all its tables.
     formats : mapping of str to str
         Format specifications by column, ".1%" say; other numbers get sensible digits of their own.
+    extremes : sequence of str
+        Number columns of `table` in which the largest value is set bold and the smallest underlined; values
+        that look the same as printed count as ties.
     caption : str
         What to see in the table.
     file : str
@@ -146,6 +149,7 @@ class Section:
     table: pd.DataFrame | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
+    extremes: Sequence[str] = ()
     caption: str = ""
     file: str = ""
     how: str = ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ NOT_DEFINED = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows, and the full number it is sorted by, written for a script ("": not a number)."""
+    """What a cell shows, the full number it is sorted by ("": not a number), and "most", "least" or ""."""
 
     text: str
     sort_key: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class TableView:
     download: str
 
 
-def view(frame: pd.DataFrame, notes: Mapping[str, str], formats: Mapping[str, str]) -> TableView:
+def view(
+    frame: pd.DataFrame, notes: Mapping[str, str], formats: Mapping[str, str], extremes: Collection[str] = ()
+) -> TableView:
     """The frame as the page shows it.
 
     Parameters
@@ -52,11 +55,16 @@ def view(frame: pd.DataFrame, notes: Mapping[str, str], formats: Mapping[str, st
         A named index becomes the first columns.
     notes, formats : mapping of str to str
         Explanation and format specification by column.
+    extremes : collection of str
+        Columns whose largest and smallest numbers are marked, ties as printed with them.
     """
     flat = with_index(frame)
     names = [str(name) for name in flat.columns]
     series = [flat.iloc[:, i] for i in range(flat.shape[1])]
     cells = [_cells(column, formats.get(name)) for name, column in zip(names, series, strict=True)]
+    cells = [
+        _marked(column) if name in extremes else column for name, column in zip(names, cells, strict=True)
+    ]
     encoded = base64.b64encode(csv_text(frame).encode("utf-8")).decode("ascii")
     return TableView(
         columns=tuple(
@@ -84,6 +92,15 @@ def _cells(column: pd.Series, spec: str | None) -> list[Cell]:
     numbers = column.to_numpy(dtype=float, na_value=np.nan)
     show = _number_format(numbers) if spec is None else lambda number: format(number, spec)
     return [_number_cell(number, show) for number in numbers.tolist()]
+
+
+def _marked(cells: list[Cell]) -> list[Cell]:
+    """The cells with the texts of the largest and the smallest number marked, unless they look the same."""
+    numbers = sorted((float(cell.sort_key), cell.text) for cell in cells if cell.sort_key)
+    if not numbers or numbers[0][1] == numbers[-1][1]:
+        return cells
+    marks = {numbers[0][1]: "least", numbers[-1][1]: "most"}
+    return [replace(cell, mark=marks.get(cell.text, "")) for cell in cells]
 
 
 def _words(value: Any) -> str:
