@@ -356,7 +356,7 @@ def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, condi
         )
     factor = settling_factor(evidence)
     if not factor < OUT_OF_REACH:
-        return "No panel of realistic size while the gain lies so close to the margin; the gain itself would."
+        return "Little: the gain lies so close to the margin that no panel of realistic size would place it."
     times = f"{factor:.1f}" if factor < 10 else f"{factor:,.0f}"
     return (
         f"About {times} times as many responses would show on which side of the margin it lies, if the "
