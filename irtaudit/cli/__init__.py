@@ -23,6 +23,9 @@ from irtaudit.errors import ConvergenceWarning, IrtAuditError
 COMMANDS = {
     "audit": "irtaudit.cli.audit",
     "convert": "irtaudit.cli.convert",
+    "protocol": "irtaudit.cli.protocol",
+    "bundles": "irtaudit.cli.bundles",
+    "judge": "irtaudit.cli.judge",
 }
 
 EXIT_CODES = """\b

@@ -79,6 +79,28 @@ def read_labels(path: str | Path) -> dict[str, Label]:
     return labels
 
 
+def read_calls(audit: str | Path) -> pd.DataFrame:
+    """Calls of an audit that was written to a folder.
+
+    Returns
+    -------
+    DataFrame
+        ``run_id, state, confidence``.
+
+    Raises
+    ------
+    DataError
+        If the folder holds no ``traces.csv`` of an audit.
+    """
+    path = Path(audit) / "traces.csv" if Path(audit).is_dir() else Path(audit)
+    table = parse_text_table(read_content(path), path)
+    wanted = ("run_id", "state", "confidence")
+    if not set(wanted) <= set(table.names):
+        raise DataError(f"{path}: no columns {', '.join(wanted)}; expected traces.csv of `irtaudit protocol`")
+    frame = pd.DataFrame({name: table.texts(table.names.index(name)) for name in wanted})
+    return frame.assign(confidence=pd.to_numeric(frame["confidence"], errors="coerce"))
+
+
 def calibrate(
     traces: pd.DataFrame, labels: Mapping[str, Label], *, seed: int = SEED, n_draws: int = 10_000
 ) -> Calibration:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.events import AliasEvent
 
+from irtaudit.data.files import read_content
 from irtaudit.errors import DataError
 from irtaudit.protocol.bundle import COMPARISON, SCORE, SPEC, TRAJECTORY, RunBundle, file_record
 from irtaudit.protocol.files import LIMITS, MANIFEST, Limits, Read, checked_path, opened
@@ -69,6 +70,17 @@ def find_bundles(places: Iterable[str | Path]) -> list[Path]:
             )
         found += inside
     return found
+
+
+def read_spec(path: str | Path) -> Spec:
+    """A specification from a YAML file of its own.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or malformed.
+    """
+    return _validated(Spec, _yaml(read_content(path, LIMITS.spec_bytes), str(path), LIMITS), str(path))
 
 
 def _is_bundle(place: Path) -> bool:

@@ -26,8 +26,8 @@ SEED = 2026
 class Recipe:
     """A known case: steps to put in before the submission, and what they do to the artifact.
 
-    In the texts ``<n>`` stands for a number, ``<commit>`` for a digest, ``<task>`` for the task of the run and
-    ``<withheld>`` for a path that its specification withholds.
+    In the texts ``<n>`` stands for a number, ``<commit>`` for a digest, ``<task>`` for the task of the run,
+    and ``<withheld>`` for a path that its specification withholds.
     """
 
     steps: tuple[Step, ...]

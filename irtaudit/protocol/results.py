@@ -152,8 +152,8 @@ def states_table(audit: ProtocolAudit) -> pd.DataFrame:
     """Runs in each state by benchmark: ``benchmark, cohort_sampling, runs`` and one column per state."""
     rows = []
     for (benchmark, sampling), traces in _groups(audit.traces, _cohort).items():
-        counts = {state: sum(trace.state == state for trace in traces) for state in STATES}
-        rows.append({"benchmark": benchmark, "cohort_sampling": sampling, "runs": len(traces), **counts})
+        row: dict[str, Any] = {"benchmark": benchmark, "cohort_sampling": sampling, "runs": len(traces)}
+        rows.append(row | {state: sum(trace.state == state for trace in traces) for state in STATES})
     return pd.DataFrame(rows)
 
 
@@ -179,8 +179,12 @@ def incidence_table(audit: ProtocolAudit, interval: IntervalKind = "wilson") -> 
         models = _groups(traces, lambda trace: trace.header.model)
         several = list(models.items()) if len(models) > 1 else []
         for model, group in [("all", traces), *several]:
-            start: dict[str, Any] = {"benchmark": benchmark, "model": model, "cohort_sampling": sampling}
-            rows += [{**start, **row} for row in _incidence(group, sampling, interval)]
+            start: dict[str, Any] = {
+                "benchmark": benchmark,
+                "model": model,
+                "cohort_sampling": sampling,
+            }
+            rows += [start | row for row in _incidence(group, sampling, interval)]
     return pd.DataFrame(rows)
 
 

@@ -1,0 +1,78 @@
+"""``irtaudit bundles``: retained runs from the logs of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def command() -> None:
+    """Make retained bundles, which `irtaudit protocol` audits."""
+
+
+@command.command()
+@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "format",
+    type=click.Choice(["inspect", "atif", "swe-agent", "openai"]),
+    help="What LOG is; by default its content says.",
+)
+@click.option("--spec", type=click.Path(path_type=Path), help="A spec.yaml for what the log does not say.")
+@click.option("--benchmark", help="Name of the benchmark, where the log does not say.")
+@click.option("--model", help="Name of the model, likewise.")
+@click.option("--agent", help="Name of the agent, likewise.")
+@click.option(
+    "--kind",
+    type=click.Choice(["dataset", "emulator", "sandbox", "container", "live"]),
+    default="container",
+    show_default=True,
+    help="Kind of protocol the runs were made under.",
+)
+@click.option(
+    "--sampling",
+    type=click.Choice(["census", "random", "suspicious_subset"]),
+    default="census",
+    show_default=True,
+    help="How the runs came into the cohort.",
+)
+def convert(
+    source: Path,
+    target: Path,
+    format: str | None,
+    spec: Path | None,
+    benchmark: str | None,
+    model: str | None,
+    agent: str | None,
+    kind: str,
+    sampling: str,
+) -> None:
+    """Turn LOG into one bundle per run in the folder OUT.
+
+    LOG is an Inspect AI log (.eval, .json), an ATIF trajectory, a SWE-agent .traj file, or OpenAI-style
+    messages as JSON lines. What a log does not say is named: rules that need it, of withheld files say, stay
+    silent until a spec.yaml says it.
+    """
+    from irtaudit.protocol.adapters.convert import convert as convert_log
+    from irtaudit.protocol.adapters.draft import Filling
+    from irtaudit.protocol.load import read_spec
+
+    filling = Filling(
+        benchmark=benchmark,
+        model=model,
+        agent=agent,
+        protocol_kind=kind,  # type: ignore[arg-type]  # click checked the choice
+        cohort_sampling=sampling,  # type: ignore[arg-type]  # likewise
+        spec=read_spec(spec) if spec else None,
+    )
+    done = convert_log(source, target, filling, format)  # type: ignore[arg-type]  # likewise
+    click.echo(
+        f"{target}: {len(done)} bundles from {done[0].format}, {sum(one.n_events for one in done):,} events"
+    )
+    missing = sorted({name for one in done for name in one.unfilled})
+    if missing:
+        click.echo(f"  not in the log: {', '.join(missing)}")
+    click.echo(f"  next: irtaudit protocol {target}")
