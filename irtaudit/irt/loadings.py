@@ -1,0 +1,107 @@
+"""Loadings of an exploratory fit that mean something: standardised, rotated, aligned over restarts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from irtaudit.errors import PlanError
+from irtaudit.irt.predict import plug_in, slope_matrix
+from irtaudit.irt.result import FitResult
+from irtaudit.stats.rotation import Criterion, align, congruence, rotate
+
+LOGIT_PER_PROBIT = 1.702
+"""A logistic slope over this is nearly the slope of a normal ogive (Haley 1952)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RotatedLoadings:
+    """Rotated loadings of one split's selected restart, and how well the other restarts agree with them.
+
+    Attributes
+    ----------
+    loadings : DataFrame (item, dim)
+        Correlation of each item's latent response with each rotated dimension.
+    correlation : DataFrame (dim, dim)
+        Correlations of the rotated dimensions.
+    congruence : DataFrame
+        Columns ``restart, dim, congruence``: Tucker's coefficient between this and every other restart, each
+        turned towards this one by an orthogonal matrix.
+    criterion : str
+    """
+
+    loadings: pd.DataFrame
+    correlation: pd.DataFrame
+    congruence: pd.DataFrame
+    criterion: Criterion
+
+
+def rotated_loadings(fit: FitResult, criterion: Criterion = "varimax", *, split: int = 0) -> RotatedLoadings:
+    """Rotate an exploratory fit, with signs and order fixed, and compare its restarts.
+
+    Parameters
+    ----------
+    fit : FitResult
+        Of an exploratory model.
+    criterion : {"varimax", "oblimin"}
+    split : int
+        Position of the split.
+
+    Returns
+    -------
+    RotatedLoadings
+
+    Raises
+    ------
+    PlanError
+        When the model is not exploratory: its loadings are identified as they are.
+    """
+    if fit.spec.structure != "exploratory":
+        raise PlanError(f"{fit.spec.name} is not exploratory; only exploratory loadings are rotated.")
+    selected = fit.selected_restart(split)
+    rotation = rotate(standardised_loadings(fit, split, selected), criterion)
+    dims = list(fit.spec.factors)
+    rows = [
+        (restart, dim, value)
+        for restart in _finite_restarts(fit, split)
+        if restart != selected
+        for dim, value in zip(dims, _agreement(fit, split, restart, rotation.loadings), strict=True)
+    ]
+    return RotatedLoadings(
+        loadings=pd.DataFrame(rotation.loadings, index=pd.Index(fit.items, name="item"), columns=dims),
+        correlation=pd.DataFrame(rotation.correlation, index=dims, columns=dims),
+        congruence=pd.DataFrame(rows, columns=["restart", "dim", "congruence"]),
+        criterion=criterion,
+    )
+
+
+def standardised_loadings(fit: FitResult, split: int = 0, restart: int | None = None) -> NDArray[np.float64]:
+    """Loadings on the scale of a factor analysis, from the posterior means of the slopes.
+
+    With ``b = slope / 1.702`` an item's latent response has loadings ``b / sqrt(1 + b b')``
+    (Takane and de Leeuw 1987, Psychometrika 52, 393-408).
+
+    Parameters
+    ----------
+    fit : FitResult
+    split, restart : int
+        As in :meth:`FitResult.posterior`.
+
+    Returns
+    -------
+    (item, dim) array, between -1 and 1
+    """
+    b = slope_matrix(fit.layout, plug_in(*fit.posterior(split, restart))) / LOGIT_PER_PROBIT
+    return np.asarray(b / np.sqrt(1 + (b**2).sum(axis=1, keepdims=True)), dtype=np.float64)
+
+
+def _finite_restarts(fit: FitResult, split: int) -> list[int]:
+    rows = fit.restarts[(fit.restarts["split"] == fit.splits[split]) & fit.restarts["train_log_lik"].notna()]
+    return [int(r) for r in rows["restart"]]
+
+
+def _agreement(fit: FitResult, split: int, restart: int, target: NDArray[np.float64]) -> NDArray[np.float64]:
+    return congruence(align(standardised_loadings(fit, split, restart), target), target)
