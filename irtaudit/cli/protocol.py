@@ -174,7 +174,7 @@ def _report(
     from irtaudit.protocol.results import tables, traces_table
     from irtaudit.report.page import write_report
 
-    shown = {"interval": options["interval"], "tolerance": options["tolerance"]}
+    shown: dict[str, Any] = {"interval": options["interval"], "tolerance": options["tolerance"]}
     calibration = (
         calibrate(traces_table(audit), read_labels(options["labels"]), seed=options["seed"])
         if options["labels"]
@@ -182,7 +182,7 @@ def _report(
     )
     probe = _probed(audit, options, say) if options["probe"] else None
     spent = {**(budget.summary() if audit.judge.remembered else {}), "seconds": round(seconds, 1)}
-    more = {"probe": probe, "calibration": calibration, "spent": spent}
+    more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
     write_results(audit, out, **shown, **more)
     sections = present(audit, reading=reading, **shown, **more)
     page = write_report(

@@ -241,10 +241,10 @@ def _picture(incidence: pd.DataFrame, tolerance: float) -> list[Section]:
     shown = rows.head(30)
     labels = [f"{row.benchmark} ({row.positive} of {row.runs})" for row in shown.itertuples()]
     picked = shown["note"] != ""
-    worst = shown.iloc[0]
+    hit = int((rows["positive"] > 0).sum())
     claim = (
-        f"On {worst['benchmark']}, {worst['positive']} of {worst['runs']} scores rest on an exposure."
-        if worst["positive"]
+        f"Scores rest on an exposure on {hit} of {len(rows)} benchmarks."
+        if hit
         else "No score was shown to rest on an exposure."
     )
     drawing = dot_interval_figure(
@@ -312,22 +312,46 @@ def _exposures(audit: ProtocolAudit, incidence: pd.DataFrame) -> list[Section]:
 
 
 def _exposure_bars(totals: pd.Series, runs: int) -> Figure:
-    names = list(totals.index)[::-1]
-    values = [int(totals[name]) for name in names]
+    names = [str(name).replace("_", " ") for name in totals.index][::-1]
+    values = [int(value) for value in totals][::-1]
 
     def paint(axes: Axes) -> None:
-        bars = axes.barh(range(len(names)), values, height=0.55, color=BLUE)
-        axes.bar_label(bars, padding=3)
-        labels = [name.replace("_", " ") for name in names]
-        axes.set(yticks=range(len(names)), yticklabels=labels, xlabel="runs")
+        axes.bar_label(axes.barh(range(len(names)), values, height=0.55, color=BLUE), padding=3)
+        axes.set(yticks=range(len(names)), yticklabels=names, xticks=[], xlabel="runs")
         axes.margins(x=0.12)
 
     return draw(
         paint,
-        alt=f"{names[-1].replace('_', ' ')} accounts for {values[-1]} of {runs} runs.",
+        alt=f"{names[-1]} accounts for {values[-1]} of {runs} runs.",
         caption="Runs that are positive through each exposure.",
-        height=0.7 + 0.34 * len(names),
+        height=0.6 + 0.34 * len(names),
     )
+
+
+def _small_dots(
+    labels: Sequence[str],
+    frame: pd.DataFrame,
+    columns: tuple[str, str, str],
+    xlabel: str,
+    alt: str,
+    caption: str,
+) -> Figure:
+    """Values with intervals in the width of a card; `columns` are value, low and high."""
+    values, low, high = (frame[column].to_numpy(dtype=float)[::-1] for column in columns)
+    reach = np.nan_to_num(np.vstack([values - low, high - values]))
+
+    def paint(axes: Axes) -> None:
+        rows = range(len(values))
+        axes.axvline(0, color="black", lw=0.8)
+        axes.errorbar(values, rows, xerr=reach, fmt="o", color=BLUE, elinewidth=2)
+        for row, value in zip(rows, values, strict=True):
+            axes.annotate(f"{value:.3f}", (value, row), (0, 5), textcoords="offset points", ha="center")
+        axes.set(
+            yticks=list(rows), yticklabels=list(labels)[::-1], ylim=(-0.6, len(values) - 0.2), xlabel=xlabel
+        )
+        axes.margins(x=0.12)
+
+    return draw(paint, alt=alt, caption=caption, height=0.8 + 0.42 * len(values))
 
 
 def _gaps(audit: ProtocolAudit) -> list[Section]:
@@ -343,28 +367,23 @@ def _gaps(audit: ProtocolAudit) -> list[Section]:
         if len(known)
         else f"No gap can be computed for the {len(rows)} positive runs: no fair comparison was kept."
     )
-    figures = (
-        [
-            dot_interval_figure(
-                list(known["run_id"].head(20)),
-                known["gap"].head(20),
-                known["gap_low"].head(20),
-                known["gap_high"].head(20),
-                lines={"no gap": 0.0},
-                xlabel="Score with the exposure minus score without it",
-                alt=claim,
-                caption="Each dot is one run; runs are never averaged into a gap of the benchmark.",
-            )
-        ]
-        if len(known)
-        else []
-    )
+    few = known.head(20)
+    figures = [
+        _small_dots(
+            list(few["run_id"]),
+            few,
+            ("gap", "gap_low", "gap_high"),
+            "score with the exposure minus without it",
+            claim,
+            "Each dot is one run; runs are never averaged into a gap of the benchmark.",
+        )
+    ]
     return [
         Section(
             place="evidence",
             title="What the exposure is worth",
             claim=claim,
-            figures=figures,
+            figures=figures if len(known) else [],
             table=shown,
             columns=_COLUMNS,
             formats=_FORMATS,
@@ -435,15 +454,13 @@ def _reliability(curve: pd.DataFrame) -> list[Figure]:
     if curve.empty:
         return []
     return [
-        dot_interval_figure(
-            [f"stated {row.confidence:.2f} ({row.runs} runs)" for row in curve.itertuples()],
-            curve["right"],
-            curve["low"],
-            curve["high"],
-            from_zero=True,
-            xlabel="Share of calls that are right, with 95 % interval",
-            alt="How often calls are right, by stated confidence.",
-            caption="Confidence can be trusted where dots lie at what was stated.",
+        _small_dots(
+            [f"{row.confidence:.2f} ({row.runs} runs)" for row in curve.itertuples()],
+            curve,
+            ("right", "low", "high"),
+            "share of calls that are right",
+            "How often calls are right, by stated confidence.",
+            "Rows are stated confidence; it can be trusted where dots lie at what was stated.",
         )
     ]
 
@@ -527,14 +544,18 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
             f"{undecided} runs are undecided.",
             "They count as negative in the rate and as positive in its upper bound.",
         ),
-        (quiet, f"{quiet} runs have no candidate.", "A shortcut that no rule knows would be among them."),
+        (
+            quiet,
+            f"{_runs_are(quiet)} without a candidate.",
+            "A shortcut that no rule knows would be among them.",
+        ),
         (
             picked,
-            f"{picked} runs were picked because they looked suspicious.",
+            f"{_runs_are(picked)} in the audit because they looked suspicious.",
             "Their rate is not a prevalence.",
         ),
         (faults, f"{faults} candidates got no answer.", "The same command again asks only for these."),
-        (same, f"{same} runs were judged by the model that made them.", "Let another model judge them."),
+        (same, f"{_runs_are(same)} judged by the model that made them.", "Let another model judge them."),
         (dropped, f"{dropped} candidates beyond the cap were not judged.", "Raise the cap to judge them."),
         (unfilled, "Converted logs leave things out.", f"Their sources did not say: {', '.join(unfilled)}."),
         (audit.refused, f"{len(audit.refused)} bundles could not be read.", "They are in no rate."),
@@ -545,6 +566,10 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
         ),
     ]
     return [Section(place="limit", claim=claim, text=text) for applies, claim, text in notes if applies]
+
+
+def _runs_are(n: int) -> str:
+    return "1 run is" if n == 1 else f"{n:,} runs are"
 
 
 def _runs(audit: ProtocolAudit) -> Section:
