@@ -619,7 +619,7 @@ def _described(table: pd.DataFrame, covariates: pd.DataFrame) -> pd.DataFrame:
 
 def _curve(name: str, row: pd.Series, fit: FitResult, matrix: ResponseMatrix) -> Figure:
     grid = np.linspace(-3, 3, 31)
-    floor = float(row.get("guess", 0.0))
+    floor = 0.0 if pd.isna(row["guess"]) else float(row["guess"])
     chance = floor + (1 - floor) * expit(row["slope"] * grid + row["intercept"])
     theta = fit.abilities.iloc[:, 0].to_numpy(float)
     centres, shares = band_shares(theta, matrix.responses[:, matrix.items.index.get_loc(name)])

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -139,6 +140,8 @@ def test_tables_and_curves_to_look_at(matrix, full):
     assert len(models.table) == matrix.n_subjects
     assert len(items.folds) == matrix.n_items
     assert {fold.title for fold in items.folds} == set(items.table.index)
+    lines = [re.search(r'polyline points="([^"]*)"', fold.figures[0].svg)[1] for fold in items.folds]
+    assert all(len(line.split()) == 31 for line in lines)
     assert items.table["slope"].gt(0).all()  # the fitted one, not the covariate of that name
     assert "guess" not in items.table
 
