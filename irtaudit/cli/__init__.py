@@ -26,6 +26,8 @@ COMMANDS = {
     "protocol": "irtaudit.cli.protocol",
     "bundles": "irtaudit.cli.bundles",
     "judge": "irtaudit.cli.judge",
+    "panel": "irtaudit.cli.panel",
+    "plan": "irtaudit.cli.plan",
 }
 
 EXIT_CODES = """\b

@@ -13,6 +13,7 @@ from irtaudit.panel.associations import Redundancy
 from irtaudit.panel.estimands import Association, benchmark_pairs, models, point, sample, stream, untestable
 from irtaudit.panel.plan import PanelPlan
 from irtaudit.panel.structure import Structure
+from irtaudit.panel.words import percent, rho_text
 from irtaudit.stats.components import permuted_eigenvalues
 
 State = Literal["pass", "fail", "inconclusive", "not testable"]
@@ -52,7 +53,9 @@ def _positive(panel: ScorePanel, plan: PanelPlan, found: Structure) -> Control:
         reason = "no anchor is among the columns of the components" if found.n else NO_COMPONENTS
         return Control("positive", what, "not testable", np.nan, least, found.n, reason)
     loads = anchors["pearson"].to_numpy(dtype=float)
-    named = ", ".join(f"{panel.label(c)} {v:+.2f}" for c, v in zip(anchors["column"], loads, strict=True))
+    named = ", ".join(
+        f"{panel.label(c)} {rho_text(v)}" for c, v in zip(anchors["column"], loads, strict=True)
+    )
     hint = "; is an anchor pointing the wrong way (higher_is in the plan)?" if loads.min() < 0 else ""
     state: State = "pass" if loads.min() >= least else "fail"
     return Control("positive", what, state, float(loads.min()), least, found.n, named + hint)
@@ -66,7 +69,7 @@ def _negative(panel: ScorePanel, plan: PanelPlan, found: Structure) -> Control:
     rng = stream(plan.seed, "shuffled")
     first = permuted_eigenvalues(data, plan.resampling.negative_control, rng)[:, 0]
     share = float((first <= found.eigenvalues["null_q95"].iloc[0]).mean())
-    detail = f"first eigenvalue within the null's 95 % in {share:.1%} of {first.size:,} shuffled panels"
+    detail = f"first eigenvalue within the null's 95 % in {percent(share)} of {first.size:,} shuffled panels"
     return Control("negative", what, "pass" if share >= least else "fail", share, least, found.n, detail)
 
 
@@ -85,7 +88,7 @@ def _convergent_pair(panel: ScorePanel, plan: PanelPlan, pair: Association) -> C
     if reason:
         return Control("convergent", what, "inconclusive", np.nan, t.convergent, given.n, reason)
     rho = point(given, pair)
-    detail = f"rho {rho:+.2f} on {models(given.n)}"
+    detail = f"rho {rho_text(rho)} on {models(given.n)}"
     if given.n < t.convergent_n:
         few = f"{detail}, too few for a conclusion (at least {t.convergent_n})"
         return Control("convergent", what, "inconclusive", rho, t.convergent, given.n, few)
@@ -113,9 +116,9 @@ def decide(plan: PanelPlan, found: Structure, tested: pd.DataFrame, headline: Re
     state = tested.drop_duplicates("control").set_index("control")["state"]
     positive, negative = state["positive"], state["negative"]
     why = (
-        f"the first component carries {found.share('Pearson'):.0%} of the variance (rule: at least "
-        f"{t.first_component:.0%}), controlling capability changes the median |rho| {_change(headline)} "
-        f"(rule: a drop of {t.redundancy_drop:.2f}), positive control: {positive}, negative: {negative}"
+        f"the first component carries {percent(found.share('Pearson'))} of the variance (rule: "
+        f"{percent(t.first_component)}), {_change(headline)} (rule: a drop of {t.redundancy_drop:.2f}), "
+        f"positive control: {positive}, negative control: {negative}"
         if found.n
         else NO_COMPONENTS
     )
@@ -124,5 +127,6 @@ def decide(plan: PanelPlan, found: Structure, tested: pd.DataFrame, headline: Re
 
 def _change(headline: Redundancy) -> str:
     if not np.isfinite(headline.drop):
-        return "by an amount that is undefined here"
-    return f"from {headline.raw:.2f} to {headline.given_capability:.2f}"
+        return "what controlling capability does to the median correlation is undefined"
+    before, after = headline.raw, headline.given_capability
+    return f"controlling capability takes the median correlation from {before:.2f} to {after:.2f}"

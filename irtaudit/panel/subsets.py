@@ -22,7 +22,7 @@ from irtaudit.panel.estimands import (
 )
 from irtaudit.panel.plan import PanelPlan
 from irtaudit.stats.bootstrap import subsets
-from irtaudit.stats.correlation import null_share
+from irtaudit.stats.correlation import NullCorrelations, null_correlations
 
 SUBSETS = [
     "x",
@@ -81,9 +81,14 @@ def small_panels(panel: ScorePanel, plan: PanelPlan) -> SmallPanels:
     return SmallPanels(pd.DataFrame(rows, columns=SUBSETS), draws, lost)
 
 
+def chance(plan: PanelPlan, size: int) -> NullCorrelations:
+    """What panels of a size show when scores are unrelated."""
+    return null_correlations(size, stream(plan.seed, "subset null", str(size)))
+
+
 def _null(plan: PanelPlan, size: int) -> dict[str, object]:
-    found = null_share(size, plan.thresholds.small_panel_effect, stream(plan.seed, "subset null", str(size)))
-    return {"null_share": found.p, "null_method": found.method}
+    found = chance(plan, size)
+    return {"null_share": found.share(plan.thresholds.small_panel_effect), "null_method": found.method}
 
 
 def _summary(rho: NDArray[np.float64], plan: PanelPlan) -> dict[str, object]:

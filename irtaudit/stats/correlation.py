@@ -248,22 +248,30 @@ def _all_orders(n: int) -> NDArray[np.int8]:
     return np.array(list(permutations(range(n))), dtype=np.int8)
 
 
-def null_share(n: int, threshold: float, rng: np.random.Generator, n_draws: int = 200_000) -> PValue:
-    """Share of samples of unrelated values, without ties, whose \\|rho\\| reaches a threshold.
+class NullCorrelations(NamedTuple):
+    """Rank correlations of unrelated values without ties: of every order, or of random ones."""
+
+    rho: Array
+    method: str
+
+    def share(self, threshold: float) -> float:
+        r"""Share of samples whose \|rho\| reaches a threshold."""
+        return float((np.abs(self.rho) >= threshold - 1e-9).mean())
+
+
+def null_correlations(n: int, rng: np.random.Generator, n_draws: int = 200_000) -> NullCorrelations:
+    """What samples of unrelated values give.
 
     Parameters
     ----------
     n : int
         Sample size.
-    threshold : float
-        Smallest absolute rank correlation that counts.
     n_draws : int
         Random permutations where n! is too many.
 
     Returns
     -------
-    PValue
-        The share, and whether it is exact or simulated.
+    NullCorrelations
     """
     ranks = np.arange(n) - (n - 1) / 2
     if n <= EXACT_UP_TO:
@@ -271,8 +279,7 @@ def null_share(n: int, threshold: float, rng: np.random.Generator, n_draws: int 
     else:
         order = rng.permuted(np.broadcast_to(ranks, (n_draws, n)), axis=1)
         method = f"simulated, {n_draws:,} permutations"
-    rho = order @ ranks / (ranks @ ranks)
-    return PValue(float((np.abs(rho) >= threshold - 1e-9).mean()), method)
+    return NullCorrelations(np.asarray(order @ ranks / (ranks @ ranks)), method)
 
 
 def fisher_power(rho: float, n: int, n_given: int = 0, alpha: float = 0.05) -> float:

@@ -14,7 +14,7 @@ from irtaudit.stats.correlation import (
     correlations,
     fisher_power,
     midranks,
-    null_share,
+    null_correlations,
     partial_conventions,
     permutation_p,
     rank_correlation,
@@ -152,13 +152,15 @@ def test_a_constant_has_no_permutation_p() -> None:
 def test_null_shares() -> None:
     rng = np.random.default_rng(3)
     golden = json.loads((REFERENCE / "agent_safety_panel_golden.json").read_text(encoding="utf-8"))
-    exact = null_share(7, 0.5, rng)
-    assert exact.p == pytest.approx(golden["size7_subsets"]["iid_null_no_ties"], abs=1e-9)
+    exact = null_correlations(7, rng)
+    assert exact.share(0.5) == pytest.approx(golden["size7_subsets"]["iid_null_no_ties"], abs=1e-9)
     assert exact.method.startswith("exact")
-    simulated = null_share(10, 0.5, rng)
+    simulated = null_correlations(10, rng)
     assert simulated.method.startswith("simulated")
-    asymptotic = 2 * stats.t.sf(0.5 * np.sqrt(8 / 0.75), 8)  # close to the exact share at n = 10
-    assert simulated.p == pytest.approx(asymptotic, abs=0.01)
+    # variance of a rank correlation without ties: 1 / (n - 1), whatever the shape
+    assert simulated.rho.var() == pytest.approx(1 / 9, rel=5 * np.sqrt(2 / 200_000))
+    asymptotic = 2 * stats.t.sf(0.5 * np.sqrt(8 / 0.75), 8)
+    assert simulated.share(0.5) == pytest.approx(asymptotic, abs=0.01)
 
 
 def test_power_and_required_size() -> None:

@@ -1,0 +1,107 @@
+"""Where each pair of scores stands to the agreement from which one may be quoted for the other."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from irtaudit.data.panel import ScorePanel
+from irtaudit.panel.estimands import Association
+from irtaudit.panel.plan import CAPABILITY, PanelPlan
+from irtaudit.panel.robustness import cluster_bootstrap
+from irtaudit.panel.words import records
+
+Standing = Literal["above", "below", "open"]
+STANDING = [
+    "x",
+    "y",
+    "n",
+    "rho",
+    "low",
+    "high",
+    "clusters_low",
+    "clusters_high",
+    "low_joint",
+    "high_joint",
+    "threshold",
+    "standing",
+    "standing_joint",
+    "n_to_settle",
+]
+
+
+def standings(panel: ScorePanel, plan: PanelPlan, associations: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of benchmarks, and capability with every benchmark, against the plan's threshold.
+
+    Returns
+    -------
+    DataFrame
+        `STANDING`, as `irtaudit.panel.verdict.Verdict` describes.
+    """
+    raw = associations[(associations["given"] == "") & associations["y"].isin(panel.of("benchmark"))]
+    rows = [
+        _standing(panel, plan, row, len(pairs))
+        for kind in ("between", "capability")
+        for pairs in [raw[raw["kind"] == kind]]
+        for row in records(pairs)
+    ]
+    return pd.DataFrame(rows, columns=STANDING)
+
+
+def _standing(panel: ScorePanel, plan: PanelPlan, row: dict[str, Any], together: int) -> dict[str, Any]:
+    pair, threshold = Association(row["x"], row["y"]), plan.thresholds.interchangeable
+    each, joint = (_over_organizations(panel, plan, pair, 1 - 0.05 / m) for m in (1, together))
+    enough = row["n"] >= plan.thresholds.convergent_n
+    rule = _Rule(threshold, either_sign=row["x"] == CAPABILITY, enough=enough)
+    own = row["low"], row["high"]
+    return {
+        **{name: row[name] for name in ("x", "y", "n", "rho", "low", "high", "low_joint", "high_joint")},
+        "clusters_low": max(each[0], -1.0),
+        "clusters_high": min(each[1], 1.0),
+        "threshold": threshold,
+        "standing": rule.standing(own, each),
+        "standing_joint": rule.standing((row["low_joint"], row["high_joint"]), joint),
+        "n_to_settle": models_to_settle(row["n"], row["rho"], [own, each], threshold),
+    }
+
+
+def _over_organizations(
+    panel: ScorePanel, plan: PanelPlan, pair: Association, level: float
+) -> tuple[float, float]:
+    found = cluster_bootstrap(panel, plan, pair, level)
+    return (np.nan, np.nan) if isinstance(found, str) else (found.low, found.high)
+
+
+class _Rule(NamedTuple):
+    """Where intervals stand to the threshold; a score that reverses capability's order is capability, too."""
+
+    threshold: float
+    either_sign: bool
+    enough: bool
+
+    def standing(self, *intervals: tuple[float, float]) -> Standing:
+        sides = {self._side(low, high) for low, high in intervals if np.isfinite(low)}
+        return sides.pop() if len(sides) == 1 and self.enough else "open"
+
+    def _side(self, low: float, high: float) -> Standing:
+        if low >= self.threshold or (self.either_sign and high <= -self.threshold):
+            return "above"
+        inside = high < self.threshold and (low > -self.threshold or not self.either_sign)
+        return "below" if inside else "open"
+
+
+def models_to_settle(n: int, rho: float, intervals: list[tuple[float, float]], threshold: float) -> float:
+    """Models with which intervals around `rho` would end at the threshold, if they shrink with the root of n.
+
+    Returns
+    -------
+    float
+        A whole number; NaN when it is beyond ten thousand or `rho` is the threshold.
+    """
+    above = rho >= threshold
+    reach = max((rho - low if above else high - rho) for low, high in intervals if np.isfinite(low))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.ceil(n * (np.float64(reach) / abs(threshold - rho)) ** 2)
+    return float(needed) if needed <= 10_000 else np.nan
