@@ -53,7 +53,10 @@ ELBO_CHECKS = 4
 
 @dataclass(frozen=True, eq=False)
 class _Tile:
-    """One batch of fits of one model on one split, ready to be sent to a worker."""
+    """One batch of fits of one model, ready to be sent to a worker.
+
+    `responses`, `train` and `test` are (1 or fit, subject, item): cells that all fits share, or each its own.
+    """
 
     layout: Layout
     responses: NDArray[np.uint8]
@@ -63,6 +66,21 @@ class _Tile:
     digests: tuple[str, ...]
     preset: Preset
     device: str
+
+    def rows(self, index: Sequence[int]) -> _Tile:
+        """Some of the fits, in the order given."""
+        return replace(
+            self,
+            keys=tuple(self.keys[i] for i in index),
+            digests=tuple(self.digests[i] for i in index),
+            responses=_rows(self.responses, index),
+            train=_rows(self.train, index),
+            test=_rows(self.test, index),
+        )
+
+
+def _rows(cells: NDArray[Any], index: Sequence[int]) -> NDArray[Any]:
+    return cells if len(cells) == 1 else cells[list(index)]
 
 
 def fit(
@@ -286,7 +304,7 @@ def _tiles(
 ) -> list[_Tile]:
     """Batches of the fits that are not done, each within one split."""
     layout = Layout(spec, matrix.n_subjects, matrix.n_items)
-    responses = np.nan_to_num(matrix.responses, nan=0.0).astype(np.uint8)
+    responses = np.nan_to_num(matrix.responses[None], nan=0.0).astype(np.uint8)
     devices = _devices(device)
     size = min(_tile_size(layout, where) for where in devices)
     if len(devices) > 1:
@@ -299,7 +317,8 @@ def _tiles(
             keys = tuple(FitKey(seed, s, r) for r in part)
             found = tuple(digests[s][r] for r in part)
             where = devices[len(tiles) % len(devices)]
-            tiles.append(_Tile(layout, responses, matrix.observed & ~test, test, keys, found, preset, where))
+            train = (matrix.observed & ~test)[None]
+            tiles.append(_Tile(layout, responses, train, test[None], keys, found, preset, where))
     return tiles
 
 
@@ -310,13 +329,14 @@ def _devices(device: str) -> list[str]:
     return [f"cuda:{i}" for i in range(torch.cuda.device_count())]
 
 
-def _tile_size(layout: Layout, device: str) -> int:
+def _tile_size(layout: Layout, device: str, own_cells: bool = False) -> int:
     """Fits per batch: what the caches like on a CPU, what memory allows on a GPU."""
     if torch.device(device).type == "cpu":
         return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.cell_width))
     free, _ = torch.cuda.mem_get_info(torch.device(device))
     shared = BYTES * GPU_SHARED_ROWS * layout.cell_width
-    per_fit = BYTES * (GPU_CELL_ROWS * layout.cell_width + GPU_LATENT_ROWS * layout.width)
+    cell_rows = GPU_CELL_ROWS + (GPU_SHARED_ROWS if own_cells else 0)
+    per_fit = BYTES * (cell_rows * layout.cell_width + GPU_LATENT_ROWS * layout.width)
     return max(1, int(GPU_SHARE * free - shared) // per_fit)
 
 
@@ -351,30 +371,33 @@ def _run(tiles: Sequence[_Tile], workers: int) -> Iterator[tuple[tuple[str, ...]
 def _fit_tile(tile: _Tile) -> tuple[tuple[str, ...], Outcomes]:
     """Run a tile, give its diverged fits their second chance, and score it."""
     with one_thread():
-        cells = _cells(tile)
-        outcomes = _outcomes(tile, run_tile(tile.layout, cells, tile.keys, tile.preset), tile.preset, 0)
+        outcomes = _attempt(tile, tile.preset, 0)
         again = np.flatnonzero(~outcomes.finite).tolist()
         if again:
-            keys = [replace(tile.keys[i], attempt=1) for i in again]
-            second = _outcomes(tile, run_tile(tile.layout, cells, keys, RETRY), RETRY, 1)
+            second = _attempt(tile.rows(again), RETRY, 1)
             kept = [i for i in range(len(tile.keys)) if i not in again]
             order = np.argsort(kept + again).tolist()
             outcomes = stack([outcomes.rows(kept), second]).rows(order)
     return tile.digests, outcomes
 
 
+def _attempt(tile: _Tile, preset: Preset, attempt: int) -> Outcomes:
+    keys = [replace(key, attempt=attempt) for key in tile.keys]
+    return _outcomes(tile, run_tile(tile.layout, _cells(tile), keys, preset), preset, attempt)
+
+
 def _cells(tile: _Tile) -> Cells:
     device = torch.device(tile.device)
-    train = torch.tensor(tile.train[None], device=device, dtype=torch.float32)
-    passes = torch.tensor(tile.responses[None], device=device, dtype=torch.float32) * train
+    train = torch.tensor(tile.train, device=device, dtype=torch.float32)
+    passes = torch.tensor(tile.responses, device=device, dtype=torch.float32) * train
     return Cells(pack_cells(passes, tile.layout), pack_cells(train, tile.layout))
 
 
 def _outcomes(tile: _Tile, state: TileState, preset: Preset, retries: int) -> Outcomes:
     n = len(state.finite)
     scores = np.full((3, n), np.nan)
-    for i in np.flatnonzero(state.finite):
-        scores[:, i] = _scores(tile, state.loc[i], state.log_scale[i])
+    for i in np.flatnonzero(state.finite).tolist():
+        scores[:, i] = _scores(tile.rows([i]), state.loc[i], state.log_scale[i])
     train_log_lik, held_out_log_loss, held_out_brier = scores
     return Outcomes(
         loc=state.loc,
@@ -393,11 +416,11 @@ def _outcomes(tile: _Tile, state: TileState, preset: Preset, retries: int) -> Ou
 def _scores(tile: _Tile, loc: NDArray[np.floating], log_scale: NDArray[np.floating]) -> tuple[float, ...]:
     """Training log-likelihood, held-out log-loss and Brier score of one fit, plug-in."""
     sites = plug_in(tile.layout.unpack(loc), tile.layout.unpack(np.exp(log_scale)))
-    p, y = pass_probability(tile.layout, sites), tile.responses
+    p, y = pass_probability(tile.layout, sites), tile.responses[0]
     return (
-        float(log_likelihood(y, p, tile.train)),
-        float(log_loss(y, p, tile.test)),
-        float(brier(y, p, tile.test)),
+        float(log_likelihood(y, p, tile.train[0])),
+        float(log_loss(y, p, tile.test[0])),
+        float(brier(y, p, tile.test[0])),
     )
 
 
