@@ -41,10 +41,19 @@ _KNOWN_BINARY = {
     b"\xfe\xff": "UTF-16 text",
 }
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
+TABLE_KINDS = "CSV, TSV or JSON lines (UTF-8, possibly gzip) or Parquet"
 
 
-def read_content(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
+def read_content(path: str | Path, max_bytes: int = MAX_BYTES, expected: str = TABLE_KINDS) -> bytes:
     """The bytes of a file, decompressed if they are gzip, whatever the file is called.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int
+        Most bytes that are read, and that may come out of a compressed file.
+    expected : str
+        What the file should be, for messages.
 
     Raises
     ------
@@ -71,7 +80,7 @@ def read_content(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
             f"{path} holds more than {max_bytes:,} bytes{' once decompressed' if packed else ''}; "
             "if that is what you expect, raise the limit (max_bytes=, --max-bytes)"
         )
-    _refuse_foreign(content, path)
+    _refuse_foreign(content, path, expected)
     return content
 
 
@@ -83,8 +92,8 @@ def _unpacked(stream: io.BufferedReader, path: Path, max_bytes: int) -> bytes:
         raise DataError(f"{path} is a broken or cut-off gzip file: {error}") from error
 
 
-def _refuse_foreign(content: bytes, path: Path) -> None:
-    advice = "expected CSV, TSV or JSON lines (UTF-8, possibly gzip) or Parquet"
+def _refuse_foreign(content: bytes, path: Path, expected: str) -> None:
+    advice = f"expected {expected}"
     if not content.strip():
         raise DataError(f"{path} is empty; {advice}")
     if _PICKLE.match(content):

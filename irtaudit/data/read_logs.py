@@ -1,0 +1,111 @@
+"""Read evaluation logs, whichever tool wrote them: a file, a folder, or a glob."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from irtaudit.data.files import MAX_BYTES
+from irtaudit.data.helm import find_runs, read_helm
+from irtaudit.data.inspect_logs import is_inspect_log, read_inspect
+from irtaudit.data.lm_eval import is_lm_eval_file, read_lm_eval
+from irtaudit.data.logs import Logs
+from irtaudit.data.swebench import is_swebench_report, read_swebench
+from irtaudit.errors import DataError, StorageError
+
+LogKind = Literal["helm", "inspect", "lm-eval", "swe-bench"]
+LOG_KINDS: tuple[LogKind, ...] = ("helm", "inspect", "lm-eval", "swe-bench")
+
+_FILES: dict[LogKind, tuple[Callable[[Path], bool], Callable[[list[Path], str, int], Logs]]] = {
+    "inspect": (is_inspect_log, read_inspect),
+    "lm-eval": (is_lm_eval_file, read_lm_eval),
+    "swe-bench": (is_swebench_report, read_swebench),
+}
+
+
+def read_logs(path: str | Path, kind: LogKind | None = None, *, max_bytes: int = MAX_BYTES) -> Logs:
+    """The logs in a file, a folder (and all folders below it), or the files that a glob names.
+
+    Parameters
+    ----------
+    path : path
+        Such as ``logs/``, ``logs/*.eval`` or ``run.eval``.
+    kind : {"helm", "inspect", "lm-eval", "swe-bench"}, optional
+        Which tool wrote them; by default what the files say.
+    max_bytes : int
+        Refuse files that are longer once decompressed.
+
+    Returns
+    -------
+    Logs
+
+    Raises
+    ------
+    DataError
+        If there are no logs, or logs of several tools, or they are damaged.
+    PlanError
+        If what reads them is not installed.
+    StorageError
+        If the operating system refuses to read them.
+    """
+    chosen = kind or log_kind(path)
+    if chosen is None:
+        raise DataError(
+            f"{path}: no evaluation logs found; known are {', '.join(LOG_KINDS)}: a folder of HELM runs, "
+            "Inspect's .eval or .json, lm-evaluation-harness's samples_*.jsonl, SWE-bench reports"
+        )
+    if chosen == "helm":
+        return read_helm(path, max_bytes=max_bytes)
+    return _FILES[chosen][1](_of_kind(chosen, files_at(path)), str(path), max_bytes)
+
+
+def log_kind(path: str | Path) -> LogKind | None:
+    """Which tool wrote the logs at `path`; None where there are none.
+
+    Raises
+    ------
+    DataError
+        If there are logs of several tools.
+    """
+    if Path(path).is_dir() and find_runs(Path(path)):
+        return "helm"
+    files = files_at(path)
+    kinds = [kind for kind in _FILES if _of_kind(kind, files)]
+    if len(kinds) > 1:
+        raise DataError(
+            f"{path} holds logs of several tools: {', '.join(kinds)}; name one folder, or say which"
+        )
+    return kinds[0] if kinds else None
+
+
+def files_at(path: str | Path) -> list[Path]:
+    """The file, the files below a folder, or those that a glob names; sorted, hidden ones left out."""
+    place = Path(path)
+    if place.is_dir():
+        inside = [one for one in place.rglob("*") if not _hidden(one.relative_to(place))]
+    else:
+        inside = (
+            [place]
+            if place.exists()
+            else [
+                Path(name)
+                for name in glob.glob(str(path), recursive=True)  # noqa: PTH207 - any folder, ** too
+            ]
+        )
+    files = sorted(one for one in inside if one.is_file())
+    if not files:
+        raise DataError(f"{path}: there is no such file, and no file that it could name")
+    return files
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _of_kind(kind: LogKind, files: list[Path]) -> list[Path]:
+    try:
+        return [file for file in files if _FILES[kind][0](file)]
+    except OSError as error:
+        raise StorageError(f"{error.filename} cannot be read: {error.strerror or error}") from error
