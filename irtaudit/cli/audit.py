@@ -182,8 +182,9 @@ def _tell(result: AuditResult, report: Path) -> None:
     verdict = result.verdict
     click.echo(f"{result.claim}: {click.style(verdict.word, bold=True)}")
     click.echo(f"  {verdict.because}")
-    click.echo(f"  {verdict.conditions['detail'].iloc[0].capitalize()}; margin {verdict.margin:.4f}.")
-    click.echo(f"  What would change it: {verdict.what_would_change}")
+    gain = verdict.conditions["detail"].iloc[0]
+    click.echo(f"  One dimension against item means: {gain}; the margin is {verdict.margin:.4f}.")
+    click.echo(f"  What would change it? {verdict.what_would_change}")
     for name, fit in {**result.fits, **result.full}.items():
         for note in fit.warnings:
             click.echo(f"irtaudit: warning: {name}: {note}", err=True)

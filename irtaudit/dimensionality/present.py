@@ -69,6 +69,9 @@ COLUMNS = {
     "fitted_quantities_exact": "The same with one intercept per item and learned correlations.",
     "restart_sd": "Standard deviation of the log-loss over restarts, mean over splits.",
     "note": "What to know before reading the row.",
+    "sd": "Standard deviation.",
+    "lowest": "Best restart minus the mean of its split.",
+    "highest": "Worst restart minus the mean of its split.",
     "difference": "Log-loss of the best one-dimensional model minus this one's; above 0: this one is better.",
     "low": "Lower end of the 95 % interval.",
     "high": "Upper end of the 95 % interval.",
@@ -175,7 +178,7 @@ def _answer(verdict: Verdict, claim: str, holds_for: Mapping[str, str]) -> Secti
     return Section(
         place="answer",
         claim=verdict.because,
-        text=f"What would change this answer: {verdict.what_would_change}",
+        text=f"What would change this answer? {verdict.what_would_change}",
         verdict=Answer(reading=claim, word=verdict.word, holds_for=holds_for),
     )
 
@@ -385,25 +388,22 @@ def _square(x: int, y: int, strength: float) -> Patch:
 
 
 def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
-    restarts = comparison.restarts.dropna(subset="log_loss")
-    deviation = restarts["log_loss"] - restarts.groupby(["model", "split"])["log_loss"].transform("mean")
-    spread = deviation.groupby(restarts["model"], sort=False)
-    low, high = spread.min(), spread.max()
-    models = [str(name) for name in low.index]
-    rows = comparison.table.set_index("model").loc[models]
-    worst = rows["restart_sd"].max()
+    spread = restart_spread(comparison)
+    structures = comparison.table.set_index("model")["structure"]
+    worst = spread.sort_values("sd").iloc[-1]
+    side = "above" if worst["sd"] > verdict.margin else "below"
     n = int(comparison.restarts["restart"].nunique())
     claim = (
-        f"The {n} restarts of every model agree within {worst:.4f} nats (SD of held-out log-loss, the least "
-        f"settled model), against a margin of {verdict.margin:.4f}."
+        f"The held-out log-loss of {n} restarts has an SD of {worst['sd']:.4f} nats in the least settled "
+        f"model ({short_label(worst['model'])}), {side} the margin of {verdict.margin:.4f}."
     )
     figure = dot_interval_figure(
-        [label(model) for model in models],
-        np.full(len(models), np.nan),
-        low,
-        high,
-        groups=rows["structure"].tolist(),
-        notes={label(m): f"SD {sd:.5f}" for m, sd in zip(models, rows["restart_sd"], strict=True)},
+        [label(model) for model in spread["model"]],
+        np.full(len(spread), np.nan),
+        spread["lowest"],
+        spread["highest"],
+        groups=[structures[model] for model in spread["model"]],
+        notes={label(m): f"SD {sd:.5f}" for m, sd in zip(spread["model"], spread["sd"], strict=True)},
         xlabel="Held-out log-loss of restarts minus the mean of their split",
         alt=claim,
         caption="From the best to the worst restart of a model. Short lines: no matter of luck.",
@@ -416,14 +416,33 @@ def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
         how="Each model is fitted again from different random starts; the start with the highest training "
         "likelihood is kept, held-out responses never choose.",
         otherwise="Restarts that differ by more than the margin would make the comparison a matter of luck.",
-        table=rows.reset_index()[["model", "restart_sd"]].assign(
-            lowest=low.to_numpy(), highest=high.to_numpy()
-        ),
-        columns=COLUMNS
-        | {"lowest": "Best restart minus the mean of its split.", "highest": "Worst restart, likewise."},
+        table=spread,
+        columns=COLUMNS,
         caption="Spread of held-out log-loss over restarts.",
         file="restart_spread.csv",
     )
+
+
+def restart_spread(comparison: Comparison) -> pd.DataFrame:
+    """How far the restarts of each model lie apart.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    DataFrame
+        ``model``; ``sd`` of held-out log-loss over the restarts of a split, mean over splits; ``lowest,
+        highest``: best and worst restart minus the mean of its split, over all splits. Restarts that
+        diverged are left out.
+    """
+    restarts = comparison.restarts.dropna(subset="log_loss")
+    by_split = restarts.groupby(["model", "split"], sort=False)["log_loss"]
+    deviation = (restarts["log_loss"] - by_split.transform("mean")).groupby(restarts["model"], sort=False)
+    sd = by_split.std().groupby("model", sort=False).mean()
+    table = pd.DataFrame({"sd": sd, "lowest": deviation.min(), "highest": deviation.max()})
+    return table.rename_axis("model").reset_index()
 
 
 def _dominance(comparison: Comparison, verdict: Verdict) -> str:
@@ -493,6 +512,7 @@ def _limits(
             "interval over developers is not computed yet.",
         ),
         *_power_limit(verdict),
+        *_restart_limits(comparison, verdict),
         *(
             (f"{sentence(label(row['model']))}: {row['finding']}.", sentence(finding_sentence(row)) + ".")
             for _, row in comparison.findings.iterrows()
@@ -512,6 +532,22 @@ def _power_limit(verdict: Verdict) -> list[tuple[str, str]]:
             "No evidence for more dimensions is not evidence for one.",
             "How often a pool of this size would reveal dimensions that correlate .8 (the power) is not "
             "computed yet.",
+        )
+    ]
+
+
+def _restart_limits(comparison: Comparison, verdict: Verdict) -> list[tuple[str, str]]:
+    spread = restart_spread(comparison)
+    spread["range"] = spread["highest"] - spread["lowest"]
+    wide = spread[spread["model"].isin(verdict.challengers) & (spread["range"] > verdict.margin)]
+    if wide.empty:
+        return []
+    named = "; ".join(f"{short_label(row['model'])} ({row['range']:.4f})" for _, row in wide.iterrows())
+    return [
+        (
+            "Some richer models depend on their random start.",
+            f"Best and worst restart lie further apart than the margin of {verdict.margin:.4f}: {named}. The "
+            "kept one has the highest training likelihood, which need not predict best.",
         )
     ]
 

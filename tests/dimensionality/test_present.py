@@ -8,7 +8,7 @@ from comparison_panels import panel, restarts, rows
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import assemble
-from irtaudit.dimensionality.present import band_shares, present
+from irtaudit.dimensionality.present import band_shares, present, restart_spread
 from irtaudit.dimensionality.verdict import judge
 from irtaudit.irt.fit import fit
 from irtaudit.irt.spec import ModelSpec
@@ -85,10 +85,21 @@ def test_without_challengers_or_gain_no_card_pretends():
 def test_restarts_are_said_to_dominate_only_where_they_do():
     comparison = panel(0.1, CHALLENGERS)
     claim = _by_title(present(comparison))["Restart agreement"].claim
-    assert "3 restarts of every model agree within 0.0004" in claim
+    assert "log-loss of 3 restarts has an SD of 0.0002 nats" in claim
+    assert "below the margin of 0.0020" in claim
     assert "Every restart of one dimension per kind, 2PL predicts better" in claim
     wide = assemble(comparison.by_split, restarts(comparison.by_split, spread=0.05), 0.25)
-    assert "Every restart" not in _by_title(present(wide))["Restart agreement"].claim
+    claim = _by_title(present(wide))["Restart agreement"].claim
+    assert "Every restart" not in claim
+    assert "above the margin" in claim
+    assert "Some richer models depend on their random start." in _limits(present(wide))
+    assert "Some richer models depend on their random start." not in _limits(present(comparison))
+
+
+def test_spread_of_restarts_by_hand():
+    table = restart_spread(panel(0.1, CHALLENGERS)).set_index("model")
+    assert table["sd"].tolist() == pytest.approx([0.0002] * 4)
+    assert table.loc["exploratory_2d_2pl", ["lowest", "highest"]].tolist() == pytest.approx([-0.0002, 0.0002])
 
 
 def test_limits_are_only_those_that_apply():
