@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from irtaudit.data.splits import Splits as Splits
     from irtaudit.data.splits import make_splits as make_splits
     from irtaudit.data.write import write_responses as write_responses
+    from irtaudit.dif.audit import audit_dif as audit_dif
+    from irtaudit.dif.options import DifOptions as DifOptions
+    from irtaudit.dif.result import DifResult as DifResult
     from irtaudit.dimensionality.baselines import additive_baselines as additive_baselines
     from irtaudit.dimensionality.compare import Comparison as Comparison
     from irtaudit.dimensionality.compare import compare as compare
@@ -46,6 +49,8 @@ _HOMES = {
     "Comparison": "irtaudit.dimensionality.compare",
     "ConvergenceWarning": "irtaudit.errors",
     "DataError": "irtaudit.errors",
+    "DifOptions": "irtaudit.dif.options",
+    "DifResult": "irtaudit.dif.result",
     "FitError": "irtaudit.errors",
     "FitResult": "irtaudit.irt.result",
     "IrtAuditError": "irtaudit.errors",
@@ -57,6 +62,7 @@ _HOMES = {
     "StorageError": "irtaudit.errors",
     "Verdict": "irtaudit.dimensionality.verdict",
     "additive_baselines": "irtaudit.dimensionality.baselines",
+    "audit_dif": "irtaudit.dif.audit",
     "compare": "irtaudit.dimensionality.compare",
     "fit": "irtaudit.irt.fit",
     "fit_all": "irtaudit.irt.fit",
