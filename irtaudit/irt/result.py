@@ -19,6 +19,28 @@ from irtaudit.irt.spec import ModelSpec
 Array = NDArray[np.floating]
 
 
+def moment_correlations(mean: Array, sd: Array) -> NDArray[np.float64]:
+    """Correlations of abilities that are known up to their posterior.
+
+    The correlation matrix of the centred second moments ``(1/N) sum_i (m_i m_i' + V_i)``: posterior means
+    alone would be too strongly correlated, and the prior's own matrix is too weakly.
+
+    Parameters
+    ----------
+    mean, sd : (subject, dim) array
+        Posterior moments of theta.
+
+    Returns
+    -------
+    (dim, dim) array
+    """
+    m, s = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    centred = m - m.mean(axis=0)
+    moments = centred.T @ centred / len(m) + np.diag((s**2).mean(axis=0))
+    scale = np.sqrt(np.diag(moments))
+    return np.asarray(moments / np.outer(scale, scale))
+
+
 @dataclass(frozen=True, eq=False)
 class FitResult:
     """A fitted item response model, every split and restart of it. Numpy and pandas only.
@@ -161,8 +183,7 @@ class FitResult:
     def factor_correlations(self) -> pd.DataFrame | None:
         """Correlations of the abilities of this panel, by the selected restart of the first split.
 
-        The correlation matrix of the centred second moments ``(1/N) sum_i (m_i m_i' + V_i)``, with m_i and
-        V_i the posterior mean and covariance of theta_i under the learned prior.
+        See :func:`moment_correlations`; under the learned prior.
 
         Returns
         -------
@@ -170,12 +191,9 @@ class FitResult:
         """
         if not self.spec.correlated:
             return None
-        means, sds = ({k: np.asarray(v, np.float64) for k, v in m.items()} for m in self.posterior())
-        centred = means["theta"] - means["theta"].mean(axis=0)
-        moments = centred.T @ centred / len(centred) + np.diag((sds["theta"] ** 2).mean(axis=0))
-        scale = np.sqrt(np.diag(moments))
+        means, sds = self.posterior()
         factors = list(self.spec.factors)
-        return pd.DataFrame(moments / np.outer(scale, scale), index=factors, columns=factors)
+        return pd.DataFrame(moment_correlations(means["theta"], sds["theta"]), index=factors, columns=factors)
 
     def _slopes(self, means: Mapping[str, Array], sds: Mapping[str, Array]) -> tuple[Array, Array]:
         """(item, dim) posterior means and SDs of the slopes."""

@@ -1,0 +1,108 @@
+"""Intervals of factor correlations, for the models at hand and for the population they stand for."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.errors import PlanError
+from irtaudit.irt.panels import fit_panels
+from irtaudit.irt.predict import pass_probability, plug_in
+from irtaudit.irt.presets import Preset
+from irtaudit.irt.result import FitResult, moment_correlations
+
+N_REFITS = 25
+PANEL_FACTOR, PANEL_FACTOR_HIGH, HIGH = 1.25, 1.5, 0.9
+"""The panel interval's stretch of the measurement error, and the correlation from which it is the larger."""
+COLUMNS = [
+    "factor_a", "factor_b", "correlation", "population_low", "population_high", "panel_low", "panel_high",
+    "measurement_sd",
+]  # fmt: skip
+
+
+def factor_correlation_intervals(
+    fit: FitResult,
+    matrix: ResponseMatrix,
+    *,
+    n_refits: int = N_REFITS,
+    level: float = 0.95,
+    preset: str | Preset = "default",
+    seed: int = 0,
+    workers: int | None = None,
+) -> pd.DataFrame:
+    """Two intervals of every factor correlation, on Fisher's z scale.
+
+    The measurement error s of z is its SD between panels that are simulated from the fit and refitted, each
+    against the correlation of its own simulated abilities. *Panel* interval: what the correlation of these
+    very subjects' abilities may be, ``z +- q f s`` with f = 1.25, or 1.5 above .9. *Population* interval:
+    what it may be among subjects like them, ``z +- q sqrt(1 / (N - 3) + s^2)``.
+
+    Parameters
+    ----------
+    fit : FitResult
+        A confirmatory model fitted to every observed cell.
+    matrix : ResponseMatrix
+        The matrix that was fitted.
+    n_refits : int
+        Simulated panels.
+    level : float
+    preset : str or Preset
+        Of the refits, one start each.
+    seed : int
+    workers : int, optional
+
+    Returns
+    -------
+    DataFrame
+        One row per pair of factors: ``factor_a, factor_b, correlation, population_low, population_high,
+        panel_low, panel_high, measurement_sd`` (of z).
+
+    Raises
+    ------
+    PlanError
+        When the model has no learned correlations.
+    """
+    found = fit.factor_correlations
+    if found is None:
+        raise PlanError(f"{fit.spec.name} has no learned factor correlations.")
+    rng = np.random.default_rng(seed)
+    theta, panels = _simulated(fit, matrix, found.to_numpy(), n_refits, rng)
+    refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers)
+    pairs = list(combinations(range(fit.spec.dims), 2))
+    errors = np.array(
+        [
+            _z(moment_correlations(refits.means["theta"][p], refits.sds["theta"][p]), pairs)
+            - _z(np.corrcoef(theta[p].T), pairs)
+            for p in np.flatnonzero(refits.finite)
+        ]
+    )
+    z, s, q = _z(found.to_numpy(), pairs), errors.std(axis=0, ddof=1), norm.ppf((1 + level) / 2)
+    population = q * np.sqrt(1 / (len(fit.subjects) - 3) + s**2)
+    panel = q * s * np.where(np.tanh(z) > HIGH, PANEL_FACTOR_HIGH, PANEL_FACTOR)
+    names = [(fit.spec.factors[a], fit.spec.factors[b]) for a, b in pairs]
+    limits = [np.tanh(z + side * half) for half in (population, panel) for side in (-1, 1)]
+    columns = [[a for a, _ in names], [b for _, b in names], np.tanh(z), *limits, s]
+    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def _z(correlations: NDArray[np.float64], pairs: list[tuple[int, int]]) -> NDArray[np.float64]:
+    return np.arctanh(np.array([correlations[a, b] for a, b in pairs]))
+
+
+def _simulated(
+    fit: FitResult,
+    matrix: ResponseMatrix,
+    correlations: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(panel, subject, dim) new abilities and (panel, subject, item) their responses, missing alike."""
+    sites = plug_in(*fit.posterior())
+    theta = rng.multivariate_normal(np.zeros(fit.spec.dims), correlations, size=(n, matrix.n_subjects))
+    p = pass_probability(fit.layout, {**sites, "theta": theta})
+    return theta, np.where(matrix.observed, rng.random(p.shape) < p, np.nan)

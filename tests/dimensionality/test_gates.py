@@ -1,0 +1,82 @@
+"""The gates of the verdict: clusters widen what they should, power is there when factors are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.splits import Splits, make_splits
+from irtaudit.dimensionality.gates import cluster_intervals, power_of_the_rule
+from irtaudit.irt.fit import fit, fit_all
+from irtaudit.irt.result import FitResult
+from irtaudit.irt.spec import ModelSpec
+
+ONE = ModelSpec.unidimensional("2pl")
+LABELS = ["a"] * 30 + ["b"] * 30
+TWO = ModelSpec.confirmatory("2pl", LABELS)
+
+
+def _panel(n: int, correlation: float, seed: int) -> ResponseMatrix:
+    rng = np.random.default_rng(seed)
+    r = np.array([[1, correlation], [correlation, 1]])
+    theta = rng.multivariate_normal(np.zeros(2), r, size=n)
+    p = 1 / (1 + np.exp(-2 * theta[:, np.repeat([0, 1], 30)] - rng.normal(size=60)))
+    return ResponseMatrix.from_array((rng.random(p.shape) < p) * 1.0)
+
+
+@pytest.fixture(scope="module")
+def audit() -> tuple[dict[str, FitResult], ResponseMatrix, Splits]:
+    matrix = _panel(60, 0.3, seed=0)
+    splits = make_splits(matrix, n_splits=2)
+    return fit_all(matrix, [ONE, TWO], splits, n_restarts=1, workers=1), matrix, splits
+
+
+def test_the_gain_is_the_pooled_difference_of_log_losses(
+    audit: tuple[dict[str, FitResult], ResponseMatrix, Splits],
+) -> None:
+    fits, matrix, splits = audit
+    found = cluster_intervals(fits, matrix, splits, best=ONE.name, challengers=[TWO.name])[TWO.name]
+    cells = splits.heldout(matrix).sum(axis=(1, 2))
+    per_split = fits[ONE.name].heldout["log_loss"] - fits[TWO.name].heldout["log_loss"]
+    assert found.estimate == pytest.approx(np.average(per_split, weights=cells), abs=1e-9)
+    assert 0 < found.low < found.estimate < found.high
+
+
+def test_copies_of_a_model_count_once(audit: tuple[dict[str, FitResult], ResponseMatrix, Splits]) -> None:
+    fits, matrix, splits = audit
+
+    def width(clusters: list[object] | None) -> float:
+        options = {"best": ONE.name, "challengers": [TWO.name], "clusters": clusters}
+        interval = cluster_intervals(fits, matrix, splits, **options)[TWO.name]  # type: ignore[arg-type]  # mixed
+        return interval.high - interval.low
+
+    few: list[object] = [i % 5 for i in range(60)]
+    alone = width(None)
+    assert width(list(range(60))) == pytest.approx(alone, rel=0.05)
+    assert width([None] * 60) == pytest.approx(alone, rel=0.05)
+    assert width(few) != pytest.approx(alone, rel=0.01)
+    assert np.isnan(width(["one family"] * 60))
+
+
+def test_power_is_high_for_distinct_factors_and_low_for_one() -> None:
+    matrix = _panel(60, 0.3, seed=1)
+    splits = make_splits(matrix, n_splits=5)
+    truth = fit(matrix, TWO, n_restarts=1, workers=1)
+    options = {"best": ONE, "challengers": [TWO], "n_panels": 10, "workers": 1}
+    distinct = power_of_the_rule(truth, matrix, splits, correlation=0.2, **options)  # type: ignore[arg-type]
+    same = power_of_the_rule(truth, matrix, splits, correlation=1.0, **options)  # type: ignore[arg-type]
+    assert (distinct.n_panels, distinct.factors) == (10, TWO.name)
+    assert distinct.power >= 0.9
+    assert same.power <= 0.1
+
+
+def test_without_labels_items_are_dealt_to_blocks() -> None:
+    matrix = _panel(40, 0.3, seed=2)
+    splits = make_splits(matrix, n_splits=2)
+    truth = fit(matrix, ONE, n_restarts=1, workers=1)
+    found = power_of_the_rule(
+        truth, matrix, splits, best=ONE, challengers=[ModelSpec.exploratory("2pl", 2)], n_panels=3, workers=1
+    )
+    assert found.factors == "3 random equal blocks of items"
+    assert 0 <= found.power <= 1

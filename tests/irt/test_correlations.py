@@ -1,0 +1,54 @@
+"""Intervals of factor correlations: wider where they should be, and around a planted truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from panels import random_matrix
+
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.errors import PlanError
+from irtaudit.irt.correlations import COLUMNS, factor_correlation_intervals
+from irtaudit.irt.fit import fit
+from irtaudit.irt.result import moment_correlations
+from irtaudit.irt.spec import ModelSpec
+
+
+def test_moments_are_those_of_the_mixture_of_posteriors() -> None:
+    rng = np.random.default_rng(0)
+    mean, sd = rng.normal(size=(40, 2)) @ [[1, 0.6], [0, 0.8]], rng.uniform(0.1, 0.6, size=(40, 2))
+    draws = mean + sd * rng.normal(size=(4000, 40, 2))
+    expected = np.corrcoef(draws.reshape(-1, 2).T)
+    # 160,000 draws around 40 fixed means: the correlation's standard error is below .003.
+    np.testing.assert_allclose(moment_correlations(mean, sd), expected, atol=0.01)
+    np.testing.assert_allclose(moment_correlations(mean, 0 * sd), np.corrcoef(mean.T), atol=1e-12)
+
+
+def test_intervals_of_a_planted_panel() -> None:
+    rng = np.random.default_rng(1)
+    truth = np.array([[1, 0.7], [0.7, 1]])
+    theta = rng.multivariate_normal(np.zeros(2), truth, size=60)
+    p = 1 / (1 + np.exp(-1.5 * theta[:, np.repeat([0, 1], 40)] - rng.normal(size=80)))
+    matrix = ResponseMatrix.from_array((rng.random(p.shape) < p) * 1.0)
+    result = fit(matrix, ModelSpec.confirmatory("2pl", ["a"] * 40 + ["b"] * 40), n_restarts=1, workers=1)
+    table = factor_correlation_intervals(result, matrix, workers=1)
+    assert list(table) == COLUMNS
+    row = table.iloc[0]
+    assert (row["factor_a"], row["factor_b"]) == ("a", "b")
+    assert row["correlation"] == pytest.approx(result.factor_correlations.loc["a", "b"])
+    assert row["population_low"] < row["panel_low"] < row["correlation"] < row["panel_high"]
+    assert row["panel_high"] < row["population_high"] < 1
+    # This seed's panel and population are both inside; over seeds that is what 95 % means.
+    assert row["panel_low"] < np.corrcoef(theta.T)[0, 1] < row["panel_high"]
+    assert row["population_low"] < 0.7 < row["population_high"]
+    # Forty items each leave little measurement error; sampling sixty subjects leaves 1 / sqrt(57).
+    assert 0.01 < row["measurement_sd"] < 1 / np.sqrt(57)
+    again = factor_correlation_intervals(result, matrix, workers=1)
+    assert again.equals(table)
+
+
+def test_uncorrelated_models_have_no_correlations() -> None:
+    matrix = random_matrix(12, 9)
+    result = fit(matrix, ModelSpec.unidimensional("2pl"), n_restarts=1, preset="quick", workers=1)
+    with pytest.raises(PlanError, match="no learned factor correlations"):
+        factor_correlation_intervals(result, matrix)
