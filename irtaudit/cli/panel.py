@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 _NOTHING_GIVEN = "Give a table of scores, or --demo to see an audit of 18 models on three safety benchmarks."
 _NO_PLAN = (
-    "Give the plan of the audit (--plan). `irtaudit plan init {panel} --kind panel` writes one to start from: "
+    "Give the plan of the audit (--plan). `irtaudit plan init {panel} --kind panel` writes one: "
     "what each column is, and where the rules draw their lines."
 )
 
@@ -118,6 +118,6 @@ def _tell(result: PanelAudit, report: Path) -> None:
     click.echo(f"  {verdict.because}")
     for headline in verdict.benchmarks["headline"]:
         click.echo(f"  - {headline}")
-    for warning in result.screened.warnings:
+    for warning in result.warnings:
         click.echo(f"irtaudit: warning: {warning}", err=True)
     click.echo(f"Report: {report}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 KINDS = {"panel": "irtaudit.panel.template"}
-"""Audits that have a plan, and the module whose ``plan_template(path)`` writes one for a file."""
+"""Audits that have a plan, and the module whose ``plan_template(path)`` gives one for a file, with notes."""
 
 
 @click.group()
@@ -36,7 +36,9 @@ def init(source: Path, kind: str, out: Path, force: bool) -> None:
     from irtaudit.data.files import atomic_write
     from irtaudit.errors import PlanError
 
-    text: str = import_module(KINDS[kind]).plan_template(source)
+    text, notes = import_module(KINDS[kind]).plan_template(source)
+    for note in notes:
+        click.echo(f"irtaudit: note: {note}", err=True)
     if str(out) == "-":
         click.echo(text, nl=False)
         return

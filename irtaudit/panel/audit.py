@@ -23,7 +23,7 @@ from irtaudit.panel.associations import (
     sensitivity,
 )
 from irtaudit.panel.comparison import Comparison, compare_panels
-from irtaudit.panel.controls import Decision, controls, decide
+from irtaudit.panel.controls import Decision, controls, decide, doubts
 from irtaudit.panel.estimands import MIN_MODELS, Estimand, NotTested, split_testable
 from irtaudit.panel.metrics import Metrics, metric_validity
 from irtaudit.panel.organizations import organization_differences, within_organizations
@@ -86,6 +86,8 @@ class PanelAudit:
     verdict : Verdict
     not_tested : DataFrame
         ``part, what, reason``.
+    warnings : tuple of str
+        What should be mended or known before the results are believed.
     seconds : float
     """
 
@@ -115,6 +117,7 @@ class PanelAudit:
     comparison: Comparison | None
     verdict: Verdict
     not_tested: pd.DataFrame
+    warnings: tuple[str, ...]
     seconds: float
 
     @property
@@ -215,6 +218,7 @@ def audit_panel(
         comparison=comparison,
         verdict=judge(panel, plan, table, metrics.against, reasons),
         not_tested=_gathered(reasons),
+        warnings=(*screened.warnings, *doubts(panel, table, tested)),
         seconds=time.monotonic() - started,
     )
 

@@ -56,9 +56,8 @@ def _positive(panel: ScorePanel, plan: PanelPlan, found: Structure) -> Control:
     named = ", ".join(
         f"{panel.label(c)} {rho_text(v)}" for c, v in zip(anchors["column"], loads, strict=True)
     )
-    hint = "; is an anchor pointing the wrong way (higher_is in the plan)?" if loads.min() < 0 else ""
     state: State = "pass" if loads.min() >= least else "fail"
-    return Control("positive", what, state, float(loads.min()), least, found.n, named + hint)
+    return Control("positive", what, state, float(loads.min()), least, found.n, named)
 
 
 def _negative(panel: ScorePanel, plan: PanelPlan, found: Structure) -> Control:
@@ -88,12 +87,41 @@ def _convergent_pair(panel: ScorePanel, plan: PanelPlan, pair: Association) -> C
     if reason:
         return Control("convergent", what, "inconclusive", np.nan, t.convergent, given.n, reason)
     rho = point(given, pair)
-    detail = f"rho {rho_text(rho)} on {models(given.n)}"
+    hint = "; does one of them point the wrong way (higher_is in the plan)?" if rho < 0 else ""
+    detail = f"rho {rho_text(rho)} on {models(given.n)}{hint}"
     if given.n < t.convergent_n:
         few = f"{detail}, too few for a conclusion (at least {t.convergent_n})"
         return Control("convergent", what, "inconclusive", rho, t.convergent, given.n, few)
     state: State = "pass" if rho >= t.convergent else "fail"
     return Control("convergent", what, state, rho, t.convergent, given.n, detail)
+
+
+def doubts(panel: ScorePanel, table: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
+    """What should be mended, or known, before anything about capability is believed.
+
+    Parameters
+    ----------
+    panel : ScorePanel
+    table : DataFrame
+        Of `irtaudit.panel.associations.associations`.
+    tested : DataFrame
+        Of :func:`controls`.
+    """
+    opposed = table[(table["kind"] == "anchors") & (table["rho"] < 0)]
+    said = [
+        f"The anchors {panel.label(x)} and {panel.label(y)} order the models in opposite ways (rho "
+        f"{rho_text(rho)}): if one of them points the wrong way (higher_is in the plan), capability is "
+        "meaningless here."
+        for x, y, rho in zip(opposed["x"], opposed["y"], opposed["rho"], strict=True)
+    ]
+    positive = tested[tested["control"] == "positive"].iloc[0]
+    if positive["state"] == "fail":
+        said.append(
+            f"The positive control fails: loadings of the anchors on the first component are "
+            f"{positive['detail']}, where {positive['threshold']:.2f} is asked of each. Read what is said of "
+            "capability with doubt."
+        )
+    return said
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,8 @@ def untestable(panel: ScorePanel, estimand: Estimand) -> str:
     columns = columns_in(panel, estimand)
     given = sample(panel, estimand)
     if given.n < estimand.least:
-        have = f"{'has' if given.n == 1 else 'have'} {'both' if len(columns) == 2 else 'all'} of the scores"
-        return f"{models(given.n)} {have} it needs, at least {estimand.least} must"
+        verb, what = "has" if given.n == 1 else "have", "both" if len(columns) == 2 else "all"
+        return f"{models(given.n)} {verb} {what} scores, at least {estimand.least} are needed"
     constant = [panel.label(name) for name in columns if given.scores[name].nunique() == 1]
     if constant:
         verb = "is" if len(constant) == 1 else "are"

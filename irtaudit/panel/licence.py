@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.data.panel import ScorePanel
-from irtaudit.panel.estimands import NotTested
+from irtaudit.panel.estimands import Association, NotTested, label
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
 from irtaudit.panel.standings import Standing
 from irtaudit.panel.words import excluding_zero, joined, metric_name, percent, records, rho_text, span
@@ -64,7 +64,8 @@ def licence(found: Evidence, name: str) -> tuple[dict[str, Any], list[str]]:
     n = int(found.panel.scores[name].notna().sum()) if name in found.panel.scores else 0
     gaps = _gaps(found, name)
     given = table[(table["given"] == CAPABILITY) & ((table["x"] == name) | (table["y"] == name))]
-    headline = _headline(described.label or name, described.measures, others, own, n)
+    why_not = _why_not(found, name)
+    headline = _headline(described.label or name, described.measures, others, own, why_not)
     paragraphs = [
         _pairs_paragraph(others),
         " ".join([_capability_sentence(own), *_criterion_sentences(found.panel, name, table)]).strip(),
@@ -96,8 +97,16 @@ def licence(found: Evidence, name: str) -> tuple[dict[str, Any], list[str]]:
     return row, details
 
 
+def _why_not(found: Evidence, name: str) -> str:
+    """Why nothing is said about a benchmark and capability."""
+    if name not in found.panel.scores:
+        return "its models do not differ"
+    wanted = label(found.panel, Association(CAPABILITY, name))
+    return next((one.reason for one in found.not_tested if one.what == wanted), "")
+
+
 def _headline(
-    title: str, measures: str, others: list[dict[str, Any]], own: dict[str, Any] | None, n: int
+    title: str, measures: str, others: list[dict[str, Any]], own: dict[str, Any] | None, why_not: str
 ) -> str:
     apart, alike = ([r["partner"] for r in others if r["standing"] == side] for side in ("below", "above"))
     clauses = [f"{title} ranks models by {measures or 'its own measure'}"]
@@ -105,7 +114,7 @@ def _headline(
     clauses += [f"it may stand for {joined(alike)}"] if alike else []
     clauses += ["whether it may stand for another score is open"] if others and not (apart or alike) else []
     if own is None:
-        clauses.append(f"how much of it is capability cannot be said on this panel of n = {n}")
+        clauses.append(f"how much of it is capability cannot be said: {why_not}")
     elif own["standing"] == "above":
         clauses.append(f"its order is capability's on this panel of n = {own['n']}")
     else:

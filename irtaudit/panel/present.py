@@ -190,7 +190,7 @@ def _limits(result: PanelAudit) -> list[Section]:
     said = [*_size_limits(result), *_design_limits(result)]
     return [
         *(Section(place="limit", claim=claim, text=text) for claim, text in said),
-        *(Section(place="limit", claim=warning) for warning in result.screened.warnings),
+        *(Section(place="limit", claim=warning) for warning in result.warnings),
         *_not_tested(result),
     ]
 

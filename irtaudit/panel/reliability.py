@@ -67,7 +67,8 @@ def _of_column(
     if described.regrade is not None:
         second = regraded(panel, plan, name).scores[name]
         found += _paired("second grader", panel.scores[name], second, "Spearman", float)
-    return found + _worst_case(panel, name, float(items_of(panel, described).median()))
+    items = items_of(panel, described).dropna()
+    return found + (_worst_case(panel, name, float(items.median())) if len(items) else [])
 
 
 def _worst_case(panel: ScorePanel, name: str, items: float) -> list[tuple[Any, ...]]:

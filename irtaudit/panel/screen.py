@@ -82,8 +82,8 @@ def regraded(panel: ScorePanel, plan: PanelPlan, column: str) -> ScorePanel:
 
 
 def repeated_models(panel: ScorePanel) -> list[str]:
-    """Say which models have the same score in every column they have."""
-    scores = panel.scores.dropna(how="all")
+    """Say which models have the same scores in the same columns, two columns at least."""
+    scores = panel.scores[panel.scores.notna().sum(axis=1) >= 2]
     same = scores[scores.duplicated(keep=False)]
     keys = [tuple(row) for row in same.fillna(np.inf).to_numpy()]
     groups = pd.Series(same.index, dtype=object).groupby(pd.Series(keys), sort=False).apply(list)

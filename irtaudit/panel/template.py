@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from irtaudit.data.files import MAX_BYTES, read_content
@@ -27,15 +27,16 @@ COUNT = re.compile(r"(?P<name>.+)_(?P<part>tp|fp|fn|tn|valid|n|items)", re.I)
 
 
 class _Guess(NamedTuple):
-    """What is guessed about a table's columns."""
+    """What is guessed about a table's columns, and why others do not take part."""
 
     model: str
     organization: str | None
     scores: dict[str, pd.Series]
     extras: dict[str, dict[str, str]]
+    left_out: dict[str, str]
 
 
-def plan_template(path: str | Path, max_bytes: int = MAX_BYTES) -> str:
+def plan_template(path: str | Path, max_bytes: int = MAX_BYTES) -> tuple[str, tuple[str, ...]]:
     """A commented plan for a score table, to be edited.
 
     Anchors, orientation, organizations, counts (``<benchmark>_tp`` ...), shares of valid outputs
@@ -49,6 +50,13 @@ def plan_template(path: str | Path, max_bytes: int = MAX_BYTES) -> str:
     max_bytes : int
         Refuse files that unpack to more.
 
+    Returns
+    -------
+    text : str
+        The plan, TOML.
+    notes : tuple of str
+        Which columns it leaves out, and why.
+
     Raises
     ------
     DataError
@@ -57,45 +65,37 @@ def plan_template(path: str | Path, max_bytes: int = MAX_BYTES) -> str:
     table = parse_table(read_content(path, max_bytes), path, max_bytes)
     guess = _guessed(table)
     if not guess.scores:
-        raise DataError(
-            f"{path}: no column holds numbers that differ between models; there is nothing to audit"
-        )
+        reasons = "; ".join(f"{name!r}: {why}" for name, why in list(guess.left_out.items())[:5])
+        raise DataError(f"{path}: no column holds numbers that differ between models ({reasons})")
     text = "\n".join([*_head(Path(path), guess), *_columns(guess), *_rules()]) + "\n"
-    _check(text)
-    return text
-
-
-def _check(text: str) -> None:
-    import tomllib
-
     make_plan(tomllib.loads(text), PanelPlan, where="the plan template")
+    return text, tuple(f"left out {name!r}: {why}" for name, why in guess.left_out.items())
 
 
 def _guessed(table: Table) -> _Guess:
     model = table.names[name_column(table)]
     names = model_names(table, model)
-    numeric: dict[str, pd.Series] = {}
-    for column in dict.fromkeys(table.names):
-        if column != model and table.names.count(column) == 1:
-            values = _numeric(table, column, names)
-            if values is not None:
-                numeric[column] = values
-    known = {c: found for c in numeric if (found := COUNT.fullmatch(c)) and found["name"] in numeric}
+    columns = [c for c in dict.fromkeys(table.names) if c != model]
+    organization = next((c for c in columns if ORGANIZATION.fullmatch(c.strip())), None)
+    read = {c: _read(table, c, names) for c in columns if c != organization}
+    numeric = {c: values for c, values in read.items() if not isinstance(values, str)}
+    counted = {c: found for c in numeric if (found := COUNT.fullmatch(c)) and found["name"] in numeric}
     extras: dict[str, dict[str, str]] = {}
-    for column, found in known.items():
+    for column, found in counted.items():
         extras.setdefault(found["name"], {})[found["part"].lower()] = column
-    scores = {c: v for c, v in numeric.items() if c not in known and v.nunique() > 1}
-    others = [c for c in table.names if c not in numeric and c != model]
-    organization = next((c for c in others if ORGANIZATION.fullmatch(c.strip())), None)
-    return _Guess(model, organization, scores, extras)
+    scores = {c: v for c, v in numeric.items() if c not in counted and v.nunique() > 1}
+    flat = {c: "the same for every model that has one" for c in numeric if c not in {*counted, *scores}}
+    unread = {c: reason for c, reason in read.items() if isinstance(reason, str)}
+    return _Guess(model, organization, scores, extras, {**unread, **flat})
 
 
-def _numeric(table: Table, column: str, names: pd.Index) -> pd.Series | None:
+def _read(table: Table, column: str, names: pd.Index) -> pd.Series | str:
+    """The numbers of a column, or why it has none."""
     try:
-        values = numbers(table, column, names)
-    except DataError:
-        return None
-    return None if np.isnan(values).all() else pd.Series(values, index=names)
+        values = pd.Series(numbers(table, column, names), index=names)
+    except DataError as error:
+        return str(error).partition("column ")[2].partition(": ")[2] or str(error)
+    return "empty" if values.isna().all() else values
 
 
 def _head(path: Path, guess: _Guess) -> list[str]:
@@ -125,36 +125,60 @@ def _head(path: Path, guess: _Guess) -> list[str]:
         '#   "anchor"     measures capability (knowledge, reasoning), the same way for every model',
         '#   "benchmark"  is audited; give it its construct: benchmarks of one construct should agree',
         '#   "criterion"  is a held-out outcome that a score might predict',
+        *(["# Left out, because they hold no scores:"] if guess.left_out else []),
+        *(f"#   {_one_line(name)}: {_one_line(why)}" for name, why in guess.left_out.items()),
     ]
+
+
+def _one_line(text: str) -> str:
+    return toml_text(text)[1:-1]
 
 
 def _columns(guess: _Guess) -> list[str]:
     anchors = [name for name in guess.scores if ANCHORS.search(name)]
     if len(anchors) == len(guess.scores):
         anchors = []
-    return [
-        line
-        for name, values in guess.scores.items()
-        for line in _column(name, values, name in anchors, guess)
-    ]
+    lines: list[str] = []
+    for name, values in guess.scores.items():
+        explained = name not in anchors and not any(line.startswith("construct") for line in lines)
+        lines += _column(name, values, name in anchors, guess.extras.get(name, {}), explained)
+    return lines
 
 
-def _column(name: str, values: pd.Series, anchor: bool, guess: _Guess) -> list[str]:
+def _column(name: str, values: pd.Series, anchor: bool, extra: dict[str, str], explained: bool) -> list[str]:
     worse = not anchor and WORSE.search(name) is not None
     scale = _scale(values)
+    label = toml_text(name.replace("_", " ").strip() or name)
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
     lines = [
         "",
-        f"[columns.{toml_text(name)}]",
+        f"[columns.{key}]",
         f'role = "{"anchor" if anchor else "benchmark"}"  # a guess from the name',
-        f"label = {toml_text(name)}",
-        *([] if anchor else [f"construct = {toml_text(name)}  # what it is meant to measure"]),
+        f"label = {label}",
+        *([] if anchor else [f"construct = {label}  # what it is meant to measure"]),
         'measures = ""  # ends the sentence "ranks models by ..."',
         f'higher_is = "{"worse" if worse else "better"}"{"  # a guess from the name" if worse else ""}',
         f"scale = {scale}"
         if scale
-        else "# scale = [0, 1]  # lowest and highest possible score, to have it checked",
+        else "# scale = [0, 1]  # lowest and highest score there is: to be checked",
+        *_extra_lines(extra),
     ]
-    return [*lines, *_extra_lines(guess.extras.get(name, {}), anchor)]
+    return [*lines, *(_FURTHER if explained else [])]
+
+
+_FURTHER = [
+    "# What else may be said of a benchmark, here and below:",
+    "# items = 100  # items behind each score, or the column that says so",
+    '# metric = "f1"  # or recall, specificity, balanced_accuracy, ...: against policies that never look',
+    "# positives = 301  # labels of the benchmark, for those",
+    "# negatives = 270",
+    '# counts = { tp = "...", fp = "...", fn = "...", tn = "..." }  # columns of confusion counts',
+    '# published = { f1 = "...", specificity = "..." }  # or columns from which counts follow',
+    '# valid = "..."  # column of the share of outputs that could be parsed',
+    '# regrade = "..."  # column of the same benchmark by a second grader',
+    '# halves = ["...", "..."]  # columns of two halves of it',
+    '# responses = "items.csv"  # responses to its single items, a row per model',
+]
 
 
 def _scale(values: pd.Series) -> str:
@@ -164,28 +188,17 @@ def _scale(values: pd.Series) -> str:
     return "[0, 1]" if values.max() <= 1 else "[0, 100]" if values.min() > 1 else ""
 
 
-def _extra_lines(extra: dict[str, str], anchor: bool) -> list[str]:
+def _extra_lines(extra: dict[str, str]) -> list[str]:
+    """Keys whose columns the table has by their names."""
+    lines = []
     items = extra.get("n") or extra.get("items")
-    lines = [
-        f"items = {toml_text(items)}" if items else "# items = 100  # items behind each score, or a column"
-    ]
-    if anchor:
-        return lines
+    if items:
+        lines.append(f"items = {toml_text(items)}")
     if {"tp", "fp", "fn", "tn"} <= extra.keys():
         counts = ", ".join(f"{part} = {toml_text(extra[part])}" for part in ("tp", "fp", "fn", "tn"))
         lines.append(f"counts = {{ {counts} }}")
-    else:
-        lines.append(
-            '# metric = "f1"  # or recall, specificity, balanced_accuracy, ...: against constant policies'
-        )
-        lines.append("# positives = 301  # labels of the benchmark, for those")
-        lines.append("# negatives = 270")
-    valid = extra.get("valid")
-    lines.append(
-        f"valid = {toml_text(valid)}"
-        if valid
-        else '# valid = "..."  # column of the share of parseable outputs'
-    )
+    if "valid" in extra:
+        lines.append(f"valid = {toml_text(extra['valid'])}")
     return lines
 
 
@@ -214,6 +227,27 @@ def _rules() -> list[str]:
     ]
 
 
+_NOTES = {
+    "valid_output": "smallest share of parseable outputs; below it a model is left out of a benchmark",
+    "interchangeable": "rank correlation from which one score may stand for another",
+    "effect": "rank correlation worth finding, for power",
+    "loading": "positive control: loading of every anchor on the first component",
+    "negative_share": "negative control: share of shuffled panels within the null",
+    "convergent": "convergent control: correlation of columns of one construct",
+    "convergent_n": "fewest models for that, for the components and for any verdict",
+    "first_component": "share of variance from which the factor structure may be read",
+    "redundancy_drop": "or drop of the median correlation once capability is held constant",
+    "small_panel_effect": "correlation that a small panel should not show by chance",
+    "bootstrap": "draws of models, and of whole organizations",
+    "permutations": "shuffles for p-values",
+    "horn": "null panels of parallel analysis",
+    "negative_control": "shuffled panels of the negative control",
+    "matched": "subsets of a second panel with the first one's organizations",
+    "subset_sizes": "sizes of small panels",
+}
+
+
 def _defaults(part: Thresholds | Resampling) -> Iterable[str]:
     for name, value in part.model_dump().items():
-        yield f"{name} = {list(value) if isinstance(value, tuple) else value}"
+        shown = list(value) if isinstance(value, tuple) else value
+        yield f"{name} = {shown}  # {_NOTES[name]}"

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.data.panel import ScorePanel
-from irtaudit.panel.estimands import NotTested, models
+from irtaudit.panel.estimands import MIN_MODELS, NotTested, models
 from irtaudit.panel.licence import LICENCES, Evidence, licence
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
 from irtaudit.panel.standings import standings
@@ -109,10 +109,12 @@ def _answer(panel: ScorePanel, plan: PanelPlan, found: pd.DataFrame) -> tuple[Wo
 
 
 def _nothing(panel: ScorePanel) -> str:
-    most = int(panel.scores.notna().sum().max()) if panel.scores.size else 0
+    usable = panel.scores.notna().sum()
+    if len(usable) < 2:
+        return f"{'Only one column' if len(usable) else 'No column'} has scores in which models differ."
     return (
-        "No two benchmarks, and no benchmark and capability, share enough models that differ: the fullest of "
-        f"the {panel.scores.shape[1]} columns that can rank models has {models(most)}."
+        "No two benchmarks, and no benchmark and capability, have enough models in common: a correlation of "
+        f"ranks needs {MIN_MODELS}, the fullest column has {models(int(usable.max()))}."
     )
 
 

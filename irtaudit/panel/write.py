@@ -112,7 +112,7 @@ def summary(result: PanelAudit, command: str = "") -> dict[str, Any]:
             "sha256": result.data.sha256,
             "n_models": result.data.n_models,
             "columns": result.data.columns.rename_axis("column").reset_index(),
-            "warnings": list(result.screened.warnings),
+            "warnings": list(result.warnings),
         },
         "plan": {
             "sha256": plan_sha256(result.plan),
