@@ -148,8 +148,16 @@ def _v3(checked: _Checked) -> Iterator[str]:
 def _v4(checked: _Checked) -> Iterator[str]:
     spans = [*shown_spans(checked.case), *(read.span for read in checked.reads if not read.refused)]
     for link, pointer in _pointers(checked):
-        if not any(span.holds(pointer) for span in spans):
+        if _points_somewhere(checked.bundle, pointer) and not any(span.holds(pointer) for span in spans):
             yield f"{link}: {_place(pointer)} was neither shown nor read"
+
+
+def _points_somewhere(bundle: RunBundle, pointer: Pointer) -> bool:
+    try:
+        span_text(bundle, pointer)
+    except SpanError:
+        return False
+    return True
 
 
 def _v5(checked: _Checked) -> Iterator[str]:

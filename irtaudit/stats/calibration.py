@@ -11,6 +11,9 @@ from irtaudit.stats.classification import METRICS, Confusion, best_constant, con
 from irtaudit.stats.proportions import wilson
 
 
+_EQUAL = 1e-12  # two ways to compute the same score differ by rounding
+
+
 class MetricInterval(NamedTuple):
     """One metric of a table of counts, and what the better of two constant policies scores on it.
 
@@ -87,6 +90,7 @@ def _interval(
     constant, policy = best_constant(name, _prevalence(seen))
     # the policy is fixed by the observed table, its score moves with the prevalence of each draw
     above = values - best_constant(name, _prevalence(drawn))[0]
+    above = np.where(np.abs(above) < _EQUAL, 0.0, above)
     low, high = _percentiles(values, level) if share is None else wilson(*share, level=level)
     low_above, high_above = _percentiles(above, level)
     return MetricInterval(

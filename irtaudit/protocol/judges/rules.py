@@ -29,7 +29,12 @@ def rules_judge() -> Judge:
 
 
 def _ask(case: Case) -> Reply:
-    label = _LABELS.get(case.candidate.exposure)
+    score, exposure = case.bundle.score, case.candidate.exposure
+    if score.score is None and score.passed is None:
+        return Reply(_abstain("no score was recorded, so credit cannot be told"))
+    if not case.bundle.credited and exposure != "held_out_readable":
+        return Reply(_nothing("No credit was given, so no score can mislead."))
+    label = _LABELS.get(exposure)
     if label is None:
         return Reply(
             _abstain("seeds, order, cache, state and feedback leave no mechanical chain: triage only")
