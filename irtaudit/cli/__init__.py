@@ -28,6 +28,7 @@ COMMANDS = {
     "judge": "irtaudit.cli.judge",
     "panel": "irtaudit.cli.panel",
     "plan": "irtaudit.cli.plan",
+    "check-table": "irtaudit.cli.check_table",
 }
 
 EXIT_CODES = """\b

@@ -1,0 +1,231 @@
+"""Does a published comparison table hold together? Its own numbers against each other, no data needed.
+
+Two checks: the nested-model check of :mod:`irtaudit.dimensionality.nested`, and AIC and BIC recomputed from
+the counts that the table gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from irtaudit.data.files import MAX_BYTES, read_content
+from irtaudit.data.tables import parse_table
+from irtaudit.dimensionality.counts import aic, bic
+from irtaudit.dimensionality.nested import nested_findings
+from irtaudit.errors import DataError
+
+REQUIRED = ("model", "family", "structure", "dims", "log_loss", "train_log_lik")
+COUNTS = "fitted_quantities"
+RESPONSES = "train_cells"
+"""Columns with the number of fitted quantities and of training responses, where a table gives them."""
+ASSUMED_SD = 0.01
+"""SD of log-loss over splits, in nats, where a table gives none (the source paper: .003 to .008)."""
+STRUCTURES = ("unidimensional", "exploratory", "confirmatory", "baseline")
+FAMILIES = ("1pl", "2pl", "3pl")
+CRITERIA = ["model", "criterion", "printed", "recomputed"]
+SYNONYMS = {"rasch": "1pl"}
+AS_PRINTED = {"\N{MINUS SIGN}": "-", r"(?<=\d),(?=\d{3}(?!\d))": ""}
+"""How papers print numbers: a typographic minus, commas between thousands."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableCheck:
+    """What the check of a comparison table found.
+
+    Attributes
+    ----------
+    table : DataFrame
+        The table as checked, with ``aic_recomputed`` and ``bic_recomputed`` where counts are given.
+    findings : DataFrame
+        Failed fits and overfits, see `nested_findings`.
+    criteria : DataFrame
+        One row per printed AIC or BIC that the counts do not reproduce within rounding: ``model``,
+        ``criterion``, ``printed``, ``recomputed``.
+    sd : float or None
+        The SD of log-loss that was assumed; None: the table gives its own.
+    responses : float or None
+        Number of training responses that BIC was recomputed with; None: not recomputed.
+    responses_from : str
+        Where that number comes from.
+    """
+
+    table: pd.DataFrame
+    findings: pd.DataFrame
+    criteria: pd.DataFrame
+    sd: float | None
+    responses: float | None
+    responses_from: str
+
+    @property
+    def flagged(self) -> bool:
+        """Whether anything is wrong with the table."""
+        return bool(len(self.findings) or len(self.criteria))
+
+
+def read_comparison(path: str | Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
+    """A comparison table as it stands in a file (CSV, TSV or Parquet), for :func:`check_table`.
+
+    Raises
+    ------
+    DataError, StorageError
+        If there is no such file, or it is no table.
+    """
+    table = parse_table(read_content(path, max_bytes), path, max_bytes)
+    return pd.DataFrame({name: table.covariate(column) for column, name in enumerate(table.names)})
+
+
+def check_table(
+    table: pd.DataFrame, *, sd: float | None = None, responses: float | None = None
+) -> TableCheck:
+    """Check a comparison of item response models by its own numbers.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per model: ``model``; ``family`` (1pl, 2pl, 3pl); ``structure`` (unidimensional, exploratory,
+        confirmatory, baseline; may be left out where names begin with it); ``dims``; ``log_loss`` of held-out
+        cells; ``train_log_lik``. Optional: ``log_loss_sd`` over splits, ``fitted_quantities``,
+        ``train_cells`` (training responses), ``aic``, ``bic``.
+    sd : float, optional
+        SD of log-loss over splits for a table without ``log_loss_sd``; default `ASSUMED_SD`.
+    responses : float, optional
+        Number of training responses for a table without ``train_cells``; default the one that the printed
+        BIC imply.
+
+    Returns
+    -------
+    TableCheck
+
+    Raises
+    ------
+    DataError
+        When a column is missing, a name repeats, or a cell is not what its column holds.
+    """
+    checked = _checked(table)
+    assumed = None
+    if "log_loss_sd" not in checked:
+        assumed = ASSUMED_SD if sd is None else sd
+        checked = checked.assign(log_loss_sd=assumed)
+    n, source = _responses(checked, responses)
+    checked, criteria = _recomputed(checked, n)
+    return TableCheck(checked, _findings(checked), criteria, assumed, n, source)
+
+
+def _findings(table: pd.DataFrame) -> pd.DataFrame:
+    """Nested findings, with names that say which models differ in their family alone."""
+    names = {_rule_name(row): row["model"] for _, row in table.iterrows()}
+    found = nested_findings(table.assign(model=list(names)))
+    return found.assign(model=found["model"].map(names), nested=found["nested"].map(names))
+
+
+def _rule_name(row: pd.Series) -> str:
+    """The model's name as `irtaudit.irt.spec` would have it, whatever the table calls it."""
+    if row["structure"] == "unidimensional":
+        return f"unidimensional_{row['family']}"
+    if row["structure"] == "exploratory":
+        return f"exploratory_{row['dims']:g}d_{row['family']}"
+    stem = re.sub(rf"[\W_]*{row['family']}\W*$", "", row["model"], flags=re.IGNORECASE)
+    return f"{row['structure']} {stem}_{row['family']}"
+
+
+# Reading ----------------------------------------------------------------------------------------------
+
+
+def _checked(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with numbers as numbers, families and structures in their own spelling."""
+    given = table.rename(columns=lambda name: str(name).strip().lower())
+    lacking = [name for name in REQUIRED if name not in given and name != "structure"]
+    if lacking:
+        raise DataError(
+            f"the table has no column {lacking[0]!r}; expected are {', '.join(REQUIRED)} "
+            f"(found: {', '.join(map(str, table.columns))})"
+        )
+    text = {"model": given["model"].astype(str).str.strip()}
+    text["family"] = given["family"].astype(str).str.strip().str.lower().replace(SYNONYMS)
+    text["structure"] = _structures(given, text["model"])
+    baseline = text["structure"] == "baseline"
+    _require_known("structure", text["structure"], STRUCTURES, text["model"])
+    _require_known("family", text["family"][~baseline], FAMILIES, text["model"])
+    numeric = [*REQUIRED[3:], "log_loss_sd", COUNTS, RESPONSES, "aic", "bic"]
+    numbers = {name: _numbers(given, name, text["model"]) for name in numeric if name in given}
+    checked = given.assign(**text, **numbers)
+    names = pd.Series([_rule_name(row) for _, row in checked.iterrows()], dtype=object)
+    if names.duplicated().any():
+        twice = checked.loc[names.duplicated(keep=False).to_numpy(), "model"].unique()
+        raise DataError(f"the table has the same model twice: {', '.join(twice)}; expected one row per model")
+    return checked
+
+
+def _structures(given: pd.DataFrame, models: pd.Series) -> pd.Series:
+    if "structure" in given:
+        return given["structure"].astype(str).str.strip().str.lower()
+    return models.str.lower().str.extract(rf"^({'|'.join(STRUCTURES)})", expand=False)
+
+
+def _require_known(column: str, values: pd.Series, known: Iterable[str], models: pd.Series) -> None:
+    bad = values[~values.isin(list(known))]
+    if len(bad):
+        raise DataError(
+            f"column {column!r}, model {models[bad.index[0]]!r}: found {bad.iloc[0]!r}, expected one of "
+            f"{', '.join(known)}"
+        )
+
+
+def _numbers(given: pd.DataFrame, column: str, models: pd.Series) -> pd.Series:
+    cells = given[column]
+    missing = cells.isna() | (cells.astype(str).str.strip() == "")
+    numbers = pd.to_numeric(cells.astype(str).replace(AS_PRINTED, regex=True), errors="coerce")
+    needed = column in REQUIRED
+    bad = numbers.isna() & (~missing | needed) | np.isinf(numbers)
+    if bad.any():
+        row = int(np.argmax(bad.to_numpy()))
+        raise DataError(f"column {column!r}, model {models.iloc[row]!r}: {cells.iloc[row]!r} is not a number")
+    return numbers
+
+
+# AIC and BIC ------------------------------------------------------------------------------------------
+
+
+def _responses(table: pd.DataFrame, given: float | None) -> tuple[float | None, str]:
+    """Number of training responses, and where it comes from."""
+    if given is not None:
+        return given, "given"
+    if RESPONSES in table:
+        return float(table[RESPONSES].mean()), f"column {RESPONSES}"
+    if COUNTS not in table or "bic" not in table:
+        return None, ""
+    implied = np.exp(((table["bic"] + 2 * table["train_log_lik"]) / table[COUNTS]).to_numpy(float))
+    return float(np.round(np.nanmedian(implied))), "implied by the printed BIC (median over models)"
+
+
+def _recomputed(table: pd.DataFrame, n: float | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The table with both criteria recomputed, and those that differ from the printed ones."""
+    if COUNTS not in table:
+        return table, pd.DataFrame(columns=CRITERIA)
+    k, log_lik = table[COUNTS], table["train_log_lik"]
+    again = {"aic": aic(k, log_lik)} | ({"bic": bic(k, log_lik, n)} if n is not None else {})
+    rows = []
+    for name, values in again.items():
+        if name not in table:
+            continue
+        off = np.abs(values - table[name]) > 2 * _rounding(log_lik) + _rounding(table[name]) + 1e-6
+        rows += [
+            (model, name, printed, value)
+            for model, printed, value in zip(
+                table.loc[off, "model"], table.loc[off, name], values[off], strict=True
+            )
+        ]
+    complete = table.assign(**{f"{name}_recomputed": values for name, values in again.items()})
+    return complete, pd.DataFrame(rows, columns=CRITERIA)
+
+
+def _rounding(values: pd.Series) -> float:
+    """Half a unit of the last decimal that is printed in a column."""
+    decimals = max((len(f"{v!r}".partition(".")[2]) for v in values.dropna() if v % 1), default=0)
+    return 0.5 * 10.0**-decimals

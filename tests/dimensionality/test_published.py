@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from irtaudit.dimensionality.published import ASSUMED_SD, check_table, read_comparison
+from irtaudit.errors import DataError
+
+PUBLISHED = Path(__file__).parents[1] / "reference" / "harmful_refusal_by_model.csv"
+FAILED = {"unidimensional_2pl", *(f"exploratory_{k}d_2pl" for k in range(3, 11))}
+TRAINING_RESPONSES = 25_790
+"""Printed beside the table by the paper."""
+
+
+@pytest.fixture
+def printed():
+    return read_comparison(PUBLISHED)
+
+
+def test_the_published_table_is_flagged_for_its_failed_fits_and_for_nothing_else(printed):
+    found = check_table(printed)
+    assert set(found.findings["model"]) == FAILED
+    assert set(found.findings["finding"]) == {"failed fit"}
+    assert found.criteria.empty
+    assert found.flagged
+
+
+def test_the_printed_criteria_imply_the_number_of_training_responses(printed):
+    found = check_table(printed)
+    assert found.responses == TRAINING_RESPONSES
+    assert found.table["bic_recomputed"].to_numpy() == pytest.approx(
+        pd.to_numeric(printed["bic"]).to_numpy(), abs=0.0065
+    )
+    given = check_table(printed, responses=TRAINING_RESPONSES)
+    assert (given.criteria.empty, given.responses_from) == (True, "given")
+
+
+def test_a_criterion_off_by_more_than_rounding_is_flagged(printed):
+    tampered = printed.copy()
+    tampered.loc[1, "aic"] = "13707.35"
+    tampered.loc[2, "bic"] = "26450.37"
+    found = check_table(tampered)
+    assert found.criteria[["model", "criterion"]].to_numpy().tolist() == [
+        ["confirmatory_3d_2pl", "aic"],
+        ["confirmatory_3d_3pl", "bic"],
+    ]
+    assert found.criteria["recomputed"].tolist() == pytest.approx([13707.334, 26448.37], abs=0.006)
+
+
+def test_a_wrong_number_of_responses_shows_in_every_bic(printed):
+    found = check_table(printed, responses=32_238)
+    assert len(found.criteria) == len(printed)
+    assert set(found.criteria["criterion"]) == {"bic"}
+
+
+def test_without_sds_an_assumed_one_flags_the_same_fits(printed):
+    bare = printed[["model", "family", "dims", "log_loss", "train_log_lik"]]
+    found = check_table(bare)
+    assert found.sd == ASSUMED_SD
+    assert set(found.findings["model"]) == FAILED
+    assert found.responses is None
+    assert "aic_recomputed" not in found.table
+    assert check_table(bare, sd=0.2).findings.empty
+
+
+def test_names_do_not_matter_where_structure_family_and_dims_say_it(printed):
+    structure = printed["model"].str.partition("_")[0].str.title()
+    named = printed["structure"] = structure
+    family = printed["family"].str.upper()
+    renamed = printed.assign(
+        model=[f"{s} {k}-D ({f})" for s, k, f in zip(named, printed["dims"], family, strict=True)],
+        family=family,
+    )
+    found = check_table(renamed)
+    assert len(found.findings) == len(FAILED)
+    row = found.findings.set_index("model").loc["Unidimensional 1-D (2PL)"]
+    assert row["nested"] == "Unidimensional 1-D (1PL)"
+
+
+def test_a_sound_table_and_our_baselines_pass(printed):
+    sound = printed[~printed["model"].isin(FAILED)].assign(structure="")
+    sound["structure"] = sound["model"].str.partition("_")[0]
+    baseline = dict(sound.iloc[0]) | {"model": "item_means", "family": "additive", "structure": "baseline"}
+    baseline |= {"dims": "0", "aic": "", "bic": "", "log_loss": "9"}
+    found = check_table(pd.concat([sound, pd.DataFrame([baseline])], ignore_index=True))
+    assert not found.flagged
+
+
+def test_numbers_as_papers_print_them(printed):
+    typeset = printed.assign(
+        train_log_lik=[f"{float(x):,.3f}".replace("-", "\N{MINUS SIGN}") for x in printed["train_log_lik"]],
+        aic=[f"{float(x):,.2f}" for x in printed["aic"]],
+    )
+    found = check_table(typeset)
+    assert set(found.findings["model"]) == FAILED
+    assert found.criteria.empty
+    assert np.allclose(found.table["train_log_lik"], pd.to_numeric(printed["train_log_lik"]))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.drop(columns="train_log_lik"), "no column 'train_log_lik'"),
+        (lambda t: t.assign(family="4pl"), "expected one of 1pl, 2pl, 3pl"),
+        (lambda t: t.assign(model="m" + t["model"]), "column 'structure', model 'mconfirmatory_3d_1pl'"),
+        (lambda t: t.assign(log_loss="about .3"), "'about .3' is not a number"),
+        (lambda t: t.assign(log_loss=None), "is not a number"),
+        (lambda t: pd.concat([t, t.iloc[:1]], ignore_index=True), "same model twice: confirmatory_3d_1pl"),
+    ],
+)
+def test_a_table_that_is_none_says_which_cell(printed, change, said):
+    with pytest.raises(DataError, match=r"column|model") as refused:
+        check_table(change(printed))
+    assert said in str(refused.value)
