@@ -142,13 +142,14 @@ def _simulated(judged: Judged, options: DifOptions) -> pd.DataFrame:
 
 def _tested(classical: pd.DataFrame, testable: Array) -> pd.DataFrame:
     """Flags by the classical test; family-wise by Holm's procedure. There is no pooled cut-off."""
-    known = classical.where(testable)
-    p = known["p_chi2"].to_numpy()
+    p, chi2, effect = (
+        np.where(testable, classical[name], np.nan) for name in ("p_chi2", "chi2", "effect")
+    )
     p_family = adjusted(p, "holm")
     return pd.DataFrame(
         {
-            "statistic": known["chi2"],
-            "effect": known["effect"],
+            "statistic": chi2,
+            "effect": effect,
             "p": p,
             "p_method": "chi-square test, 1 df; over items by Holm",
             "p_family": p_family,

@@ -120,7 +120,7 @@ def mantel_haenszel(passes: Array, totals: Array) -> MantelHaenszel:
         return MantelHaenszel(
             alpha=ours / theirs,
             se=np.sqrt(variance),
-            chi2=np.where(known > 0, np.maximum(excess - 0.5, 0) ** 2 / known, np.nan),
+            chi2=np.where(known > 0, (excess - 0.5) ** 2 / known, np.nan),
             chi2_uncorrected=np.where(known > 0, excess**2 / known, np.nan),
             std_p_dif=(weight * gap).sum(axis=-2) / weight.sum(axis=-2),
         )

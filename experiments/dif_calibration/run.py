@@ -1,0 +1,288 @@
+"""How often do the DIF screens flag what is not there, and what is? Simulated panels, fitted like real ones.
+
+Usage: ``python experiments/dif_calibration/run.py [--out FOLDER] [--only NAME,...] [--panels N]``. Writes
+``calibration.csv`` (a row per condition and screen) and ``provenance.json``. Conditions found in an existing
+``calibration.csv`` are not run again. All data are *simulated*; the whole study takes hours on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+import warnings
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+import irtaudit
+from irtaudit import ConvergenceWarning, DifOptions, DifResult, ModelSpec, ResponseMatrix
+
+HERE = Path(__file__).parent
+CONSERVATIVE = 0.028
+"""A family-wise rate below this is called conservative."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One kind of simulated panel, and how it is audited.
+
+    Attributes
+    ----------
+    name : str
+    panels : int
+    reference, focal, others : int
+        Models per group, and models in neither.
+    items : int
+    difference : float
+        Mean ability of the reference minus that of the focal group, in SDs.
+    shifted : int
+        Items with planted DIF.
+    shift : float
+        Its size in logits.
+    one_sided : bool
+        Every planted shift makes the item harder for the focal group by all of `shift`; else they alternate
+        in direction and each group's logit moves by half.
+    family_size : int
+        Models per family; 0: no families.
+    family_sd : float
+        SD of family x item shifts, in logits.
+    guess : float
+        Probability that the weakest model passes.
+    family : str
+        Family of the fitted model: 2pl or 3pl.
+    screens : tuple of str
+    penalty : float
+        Of the logistic screens.
+    power : bool
+        Whether the power that a report prints is computed as well, at the planted items.
+    """
+
+    name: str
+    panels: int
+    reference: int = 21
+    focal: int = 11
+    others: int = 49
+    items: int = 398
+    difference: float = 0.0
+    shifted: int = 0
+    shift: float = 2.5
+    one_sided: bool = False
+    family_size: int = 0
+    family_sd: float = 0.0
+    guess: float = 0.0
+    family: str = "2pl"
+    screens: tuple[str, ...] = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
+    penalty: float = 1.0
+    power: bool = False
+
+
+def _grid() -> tuple[Condition, ...]:
+    plain = Condition("no difference", 400)
+    planted = Condition("40 vs 40, 2.5 logits", 150, 40, 40, 0, shifted=8, power=True)
+    families = replace(plain, panels=200, focal=12, others=48, family_size=3)
+    logistic = ("logistic", "logistic_nonuniform")
+    return (
+        plain,
+        replace(plain, name="difference .5 SD", difference=0.5),
+        replace(plain, name="difference 1 SD", difference=1.0),
+        replace(plain, name="difference 1.5 SD", panels=200, difference=1.5),
+        planted,
+        replace(planted, name="40 vs 40, 2.5 logits, one-sided", one_sided=True, power=False),
+        replace(planted, name="21 vs 11, 2.5 logits", reference=21, focal=11, others=49),
+        replace(planted, name="21 vs 11, 4 logits", reference=21, focal=11, others=49, shift=4.0),
+        *(replace(families, name=f"families of three, SD {sd}", family_sd=sd) for sd in (0.5, 1.0, 1.5)),
+        replace(
+            plain, name="12 vs 8 of 40, 150 items", panels=200, reference=12, focal=8, others=20, items=150
+        ),
+        replace(plain, name="48 vs 33 of 81", panels=200, reference=48, focal=33, others=0, difference=0.9),
+        replace(plain, name="60 vs 60 of 200", panels=100, reference=60, focal=60, others=80, difference=0.5),
+        replace(plain, name="guessing .2, fitted 2PL", panels=200, difference=1.0, guess=0.2),
+        replace(plain, name="guessing .2, fitted 3PL", panels=200, difference=1.0, guess=0.2, family="3pl"),
+        *(
+            replace(
+                c,
+                name=f"{c.name}, penalty {penalty:g}",
+                panels=100,
+                penalty=penalty,
+                screens=logistic,
+                power=False,
+            )
+            for penalty in (0.1, 0.3, 3.0, 10.0)
+            for c in (replace(plain, name="no difference"), planted)
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Config:
+    """The whole study.
+
+    Attributes
+    ----------
+    simulations : int
+        Null matrices per panel (B).
+    effects : int
+        Matrices per shift in the power calculation.
+    seed : int
+    conditions : tuple of Condition
+    """
+
+    simulations: int = 300
+    effects: int = 100
+    seed: int = 2026
+    conditions: tuple[Condition, ...] = field(default_factory=_grid)
+
+
+def panel(c: Condition, rng: np.random.Generator) -> ResponseMatrix:
+    """A simulated panel with groups A (reference) and B (focal); planted items are the first."""
+    sizes = (c.reference, c.focal, c.others)
+    group = np.repeat(["A", "B", "other"], sizes)
+    theta = rng.normal(np.repeat([c.difference / 2, -c.difference / 2, 0.0], sizes), 1.0)
+    slope = np.exp(rng.normal(0.2, 0.4, c.items))
+    logits = theta[:, None] * slope + rng.normal(1.3, 1.5, c.items)
+    shift = np.zeros(c.items)
+    shift[: c.shifted] = c.shift * (1 if c.one_sided else np.where(np.arange(c.shifted) % 2, -1, 1))
+    up, down = (0.0, 1.0) if c.one_sided else (0.5, 0.5)
+    logits += np.where(group == "A", up, np.where(group == "B", -down, 0.0))[:, None] * shift
+    family = np.arange(len(group)) // max(c.family_size, 1)
+    if c.family_size:
+        logits += rng.normal(0.0, c.family_sd, (family.max() + 1, c.items))[family]
+    cells = rng.random(logits.shape) < c.guess + (1 - c.guess) * expit(logits)
+    names = [f"model_{i:03d}" for i in range(len(group))]
+    subjects = pd.DataFrame({"developer": group, "family": family.astype(str)}, index=pd.Index(names))
+    return ResponseMatrix.from_array(cells.astype(float), subjects=subjects)
+
+
+def audited(c: Condition, config: Config, number: int) -> tuple[DifResult, set[str]]:
+    """Screen, fit and audit one panel; returns the names of the planted items as well."""
+    rng = np.random.default_rng([config.seed, *c.name.encode(), number])
+    drawn = panel(c, rng)
+    planted = set(drawn.items.index[: c.shifted])
+    matrix = irtaudit.screen(drawn).matrix
+    seed = int(rng.integers(2**31))
+    fit = irtaudit.fit(matrix, ModelSpec.unidimensional(c.family), n_restarts=1, seed=seed, workers=1)
+    options = DifOptions(
+        screens=c.screens,
+        penalty=c.penalty,
+        n_simulations=config.simulations,
+        n_control=0,
+        n_power=config.effects if c.power else 0,
+        seed=seed,
+    )
+    cluster = "family" if c.family_size else None
+    found = irtaudit.audit_dif(
+        matrix, fit, group="developer", levels=("A", "B"), cluster=cluster, options=options
+    )
+    return found, planted
+
+
+def rates(found: DifResult, planted: set[str], c: Condition) -> pd.DataFrame:
+    """What one panel contributes, a row per screen."""
+    items = found.items.assign(planted=found.items["item"].isin(planted))
+    rows = []
+    for screen, part in items.groupby("screen", sort=False):
+        clean, shifted = part[~part["planted"]], part[part["planted"]]
+        curve = found.power[found.power["screen"] == screen].set_index("shift")["power"]
+        rows.append(
+            {
+                "screen": screen,
+                "family": clean["flag_family"].any(),
+                "family_cluster": clean["flag_family_cluster"].fillna(False).any(),
+                "item": clean["flag_item"].mean(),
+                "power": shifted["flag_family"].mean() if c.shifted else np.nan,
+                "power_item": shifted["flag_item"].mean() if c.shifted else np.nan,
+                "power_printed": curve.get(c.shift, np.nan),
+                "family_sd": found.families["sd"].iloc[0],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def summary(c: Condition, panels: pd.DataFrame) -> pd.DataFrame:
+    """One row per screen: means over panels, with Monte Carlo standard errors."""
+    grouped = panels.groupby("screen", sort=False)
+    n = grouped.size()
+    table = grouped.mean().rename(columns={"family": "family_rate", "family_cluster": "family_rate_cluster"})
+    table["family_rate_se"] = np.sqrt(table["family_rate"] * (1 - table["family_rate"]) / n)
+    for column in ("power", "power_printed"):
+        table[f"{column}_se"] = grouped[column].std() / np.sqrt(n)
+    low = (table["family_rate"] < CONSERVATIVE) & (c.shifted == 0)
+    table["note"] = np.where(low, "conservative", "")
+    described = {k: v for k, v in asdict(c).items() if k not in ("screens", "name", "power")}
+    return table.reset_index().assign(condition=c.name, **described)
+
+
+COLUMNS = [
+    *("condition", "screen", "family_rate", "family_rate_se", "family_rate_cluster", "item", "note"),
+    *("power", "power_se", "power_printed", "power_printed_se", "power_item", "family_sd"),
+    *("panels", "reference", "focal", "others", "items", "difference", "shifted", "shift", "one_sided"),
+    *("family_size", "family_sd_true", "guess", "family", "penalty"),
+]
+
+
+def study(config: Config, out: Path) -> pd.DataFrame:
+    """Run every condition that the table in `out` lacks; the table grows by one condition at a time."""
+    path = out / "calibration.csv"
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    for c in config.conditions:
+        if c.name in set(table["condition"]):
+            continue
+        start = time.process_time()
+        panels = pd.concat([rates(*audited(c, config, i), c) for i in range(c.panels)])
+        rows = summary(replace(c, family_sd=0.0), panels).assign(family_sd_true=c.family_sd)
+        rows["family_sd"] = panels.groupby("screen", sort=False)["family_sd"].mean().to_numpy()
+        table = pd.concat(
+            [table, rows.reindex(columns=COLUMNS)] if len(table) else [rows.reindex(columns=COLUMNS)]
+        )
+        out.mkdir(parents=True, exist_ok=True)
+        table.round(4).to_csv(path, index=False)
+        print(f"{c.name}: {time.process_time() - start:.0f} CPU s")
+        print(
+            rows[["screen", "family_rate", "family_rate_cluster", "item", "power", "power_printed"]].round(3)
+        )
+    return table
+
+
+def provenance(config: Config) -> dict[str, Any]:
+    """Settings and versions behind the table."""
+    return {
+        "config": asdict(config),
+        "data": "simulated",
+        "versions": {
+            "irtaudit": irtaudit.__version__,
+            "numpy": np.__version__,
+            "pandas": pd.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--only", help="names of conditions, with semicolons between")
+    parser.add_argument("--panels", type=int, help="panels per condition, for a first look")
+    arguments = parser.parse_args()
+    config = Config()
+    chosen = config.conditions
+    if arguments.only:
+        chosen = tuple(c for c in chosen if c.name in arguments.only.split(";"))
+    if arguments.panels:
+        chosen = tuple(replace(c, panels=arguments.panels) for c in chosen)
+    config = replace(config, conditions=chosen)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    study(config, arguments.out)
+    (arguments.out / "provenance.json").write_text(json.dumps(provenance(config), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
