@@ -128,8 +128,6 @@ def _rule_name(row: pd.Series) -> str:
     """The model's name as `irtaudit.irt.spec` would have it, whatever the table calls it."""
     if row["structure"] == "unidimensional":
         return f"unidimensional_{row['family']}"
-    if row["structure"] == "exploratory":
-        return f"exploratory_{row['dims']:g}d_{row['family']}"
     stem = re.sub(rf"[\W_]*{row['family']}\W*$", "", row["model"], flags=re.IGNORECASE)
     return f"{row['structure']} {stem}_{row['family']}"
 
