@@ -7,36 +7,24 @@ from typing import Any
 
 import click
 
-LAYOUTS = ("wide", "long", "py-irt")
+from irtaudit.cli.reading import given, reading_options
+
 FORMATS = ("wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long-parquet", "py-irt")
 
 
 @click.command()
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--from", "layout", type=click.Choice(LAYOUTS), help="What IN is, if it could be two things.")
+@click.argument("destination", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
     "--to", "format", type=click.Choice(FORMATS), help="What OUT becomes; by default its suffix says."
 )
-@click.option(
-    "--subject-column", metavar="NAME", help="Column of the subjects, if its name is not recognised."
-)
-@click.option("--item-column", metavar="NAME", help="Column of the items of a long table, likewise.")
-@click.option("--response-column", metavar="NAME", help="Column of the responses of a long table, likewise.")
-@click.option(
-    "--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0 counts full marks only."
-)
-@click.option(
-    "--max-bytes",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Refuse files that unpack to more. Default: 1 GiB.",
-)
-def command(source: Path, target: Path, format: str | None, max_bytes: int | None, **reading: Any) -> None:
+@reading_options
+def command(source: Path, destination: Path, format: str | None, **reading: Any) -> None:
     """Read the responses in IN and write them to OUT in another layout.
 
     IN is a wide table (a row per subject, a column per item) or a long one (a row per response) as CSV, TSV
-    or Parquet, or py-irt's JSON lines; text may be gzip-compressed. OUT holds 0, 1 and missing only,
+    or Parquet, or py-irt's JSON lines; text may be gzip-compressed. It may also be logs of HELM, Inspect AI,
+    lm-evaluation-harness or SWE-bench: a file, a folder, or a quoted glob. OUT holds 0, 1 and missing only,
     whatever IN's scores were. A suffix .csv, .tsv or .parquet asks for a wide table, .jsonl for py-irt; .gz
     after it compresses.
 
@@ -44,13 +32,14 @@ def command(source: Path, target: Path, format: str | None, max_bytes: int | Non
     apostrophe, which irtaudit takes off when it reads the file. Parquet and JSON lines keep every name as
     it is.
     """
-    from irtaudit.data.files import MAX_BYTES
     from irtaudit.data.read import read_responses
     from irtaudit.data.write import write_responses
 
-    matrix = read_responses(source, max_bytes=max_bytes or MAX_BYTES, **reading)
-    written = write_responses(matrix, target, format)
+    matrix = read_responses(source, **given(reading))
+    written = write_responses(matrix, destination, format)
+    for note in matrix.notes:
+        click.echo(f"irtaudit: note: {note}", err=True)
     click.echo(
-        f"{target}: {written}, {matrix.n_subjects} subjects x {matrix.n_items} items, "
+        f"{destination}: {written}, {matrix.n_subjects} subjects x {matrix.n_items} items, "
         f"{int(matrix.observed.sum())} responses, data sha256 {matrix.sha256}"
     )

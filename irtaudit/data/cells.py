@@ -59,6 +59,13 @@ def responses(
     values: NDArray[Any], pass_at: float | None, place: Callable[[int], str]
 ) -> NDArray[np.float64]:
     """Responses of a flat array of cells; a DataError says what stands at `place(position)` that is none."""
+    return binarise(checked_scores(values, pass_at, place), pass_at)
+
+
+def checked_scores(
+    values: NDArray[Any], pass_at: float | None, place: Callable[[int], str]
+) -> NDArray[np.float64]:
+    """Scores of a flat array of cells, 0 and 1 alone without `pass_at`; a DataError names the first other."""
     score = scores(values)
     wrong = np.flatnonzero(unreadable(score))
     if len(wrong):
@@ -68,7 +75,7 @@ def responses(
         raise DataError(
             f"{place(int(fractions[0]))}: found {shown(values[fractions[0]])}, between 0 and 1: {CUT_OFF}"
         )
-    return binarise(score, pass_at)
+    return score
 
 
 def shown(value: object) -> str:

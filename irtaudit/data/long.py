@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from irtaudit.data import cells, columns
-from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.responses import ResponseMatrix, sorted_order
 from irtaudit.data.tables import Table
+from irtaudit.data.trials import Trials, reduce_trials
 from irtaudit.errors import DataError
 
 
@@ -21,6 +22,7 @@ def read_long(
     item_column: str | None,
     response_column: str | None,
     pass_at: float | None,
+    trials: Trials | None,
     max_bytes: int,
 ) -> ResponseMatrix:
     """The matrix in a long table; cells without a row are not observed, further columns are left alone.
@@ -28,22 +30,23 @@ def read_long(
     Raises
     ------
     DataError
-        If a role has no column or several, a name is empty, a cell is given twice or holds no response, or
-        the matrix would not fit in `max_bytes`.
+        If a role has no column or several, a name is empty, a cell is given twice (without a rule for trials)
+        or holds no response, or the matrix would not fit in `max_bytes`.
     """
     subject = columns.find(table, columns.SUBJECT, subject_column)
     item = columns.find(table, columns.ITEM, item_column)
     response = columns.find(table, columns.RESPONSE, response_column)
     rows, subjects = factorise(table, subject, columns.SUBJECT)
     cols, items = factorise(table, item, columns.ITEM)
-    observed = cells.responses(
+    refuse_too_large(len(subjects), len(items), max_bytes, str(table.path))
+    score = cells.checked_scores(
         table.values(response),
         pass_at,
         lambda row: f"{table.path}, {table.place(row)}, column {table.names[response]!r}",
     )
-    refuse_too_large(len(subjects), len(items), max_bytes, str(table.path))
-    _refuse_repeats(table, rows, cols, observed, subjects, items)
-    return pivot(rows, cols, observed, subjects, items, source=str(table.path))
+    if trials is None:
+        _refuse_repeats(table, rows, cols, cells.binarise(score, pass_at), subjects, items)
+    return pivot(rows, cols, score, subjects, items, source=str(table.path), pass_at=pass_at, trials=trials)
 
 
 def long_columns(
@@ -67,9 +70,9 @@ def long_rows(matrix: ResponseMatrix) -> Iterator[list[str]]:
         yield [subject, item, "" if np.isnan(response) else str(int(response))]
 
 
-def factorise(table: Table, column: int, axis: str) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
+def factorise(table: Table, column: int, axis: str) -> tuple[NDArray[np.integer], NDArray[np.object_]]:
     """Code of each row and the distinct names of a column; a DataError names the row that has no name."""
-    codes, names = pd.factorize(table.texts(column))
+    codes, names = table.coded(column)
     for code, name in enumerate(names):
         if not name.strip():
             row = int(np.argmax(codes == code))
@@ -90,17 +93,49 @@ def refuse_too_large(n_subjects: int, n_items: int, max_bytes: int, source: str)
 
 
 def pivot(
-    rows: NDArray[np.intp],
-    cols: NDArray[np.intp],
-    observed: NDArray[np.float64],
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
+    score: NDArray[np.float64],
     subjects: NDArray[np.object_],
     items: NDArray[np.object_],
     source: str,
+    *,
+    pass_at: float | None = None,
+    trials: Trials | None = None,
 ) -> ResponseMatrix:
-    """The matrix, sorted by name, with response `observed[n]` at row `rows[n]` and column `cols[n]`."""
-    responses = np.full((len(subjects), len(items)), np.nan)
-    responses[rows, cols] = observed
-    return ResponseMatrix.from_array(responses, subjects=subjects, items=items, source=source).sorted()
+    """The matrix, sorted by name, with `score[n]` at row `rows[n]` and column `cols[n]`, made a response.
+
+    Where a cell has several scores, the rule for trials reduces them; without a rule each has one.
+    """
+    row_order, column_order = sorted_order(pd.Index(subjects)), sorted_order(pd.Index(items))
+    cell = _cell_numbers(_rank(row_order)[rows], _rank(column_order)[cols], len(items))
+    size = len(subjects) * len(items)
+    if trials is None:
+        responses = np.full(size, np.nan)
+        responses[cell] = cells.binarise(score, pass_at)
+    else:
+        responses = reduce_trials(cell, score, size, trials, pass_at)
+    return ResponseMatrix.from_array(
+        responses.reshape(len(subjects), len(items)),
+        subjects=subjects[row_order],
+        items=items[column_order],
+        source=source,
+    )
+
+
+def _cell_numbers(rows: NDArray[np.integer], cols: NDArray[np.integer], n_items: int) -> NDArray[np.intp]:
+    """Number of each cell, counted row by row; one array, because there may be tens of millions."""
+    cell = rows.astype(np.intp)
+    cell *= n_items
+    cell += cols
+    return cell
+
+
+def _rank(order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Place of each code when the codes stand in `order`."""
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank
 
 
 def kept_cells(matrix: ResponseMatrix) -> NDArray[np.bool_]:
@@ -113,16 +148,18 @@ def kept_cells(matrix: ResponseMatrix) -> NDArray[np.bool_]:
 
 def _refuse_repeats(
     table: Table,
-    rows: NDArray[np.intp],
-    cols: NDArray[np.intp],
+    rows: NDArray[np.integer],
+    cols: NDArray[np.integer],
     observed: NDArray[np.float64],
     subjects: NDArray[np.object_],
     items: NDArray[np.object_],
 ) -> None:
+    seen = np.zeros(len(subjects) * len(items), dtype=bool)
+    seen[_cell_numbers(rows, cols, len(items))] = True
+    if np.count_nonzero(seen) == len(rows):
+        return
     frame = pd.DataFrame({"row": rows, "column": cols, "response": observed})
     repeated = frame.duplicated(["row", "column"], keep=False)
-    if not repeated.any():
-        return
     same = frame.duplicated(keep=False)
     first = int(
         np.flatnonzero(repeated & ~same)[0] if (repeated & ~same).any() else np.flatnonzero(repeated)[0]
@@ -133,8 +170,8 @@ def _refuse_repeats(
     raise DataError(
         f"{table.path}: {int(frame[repeated].groupby(['row', 'column']).ngroups)} cell(s) are given more "
         f"than once; subject {subjects[rows[first]]!r}, item {items[cols[first]]!r} has {kind}: {answers}. "
-        "Keep one row per response (repeated runs of one item: average them and use --pass-at, or name "
-        "them as separate items)"
+        "Keep one row per response, or say what repeated trials count (trials=, --trials first, majority, "
+        "mean)"
     )
 
 

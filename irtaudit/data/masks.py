@@ -66,7 +66,8 @@ def _codes(table: Table, axis: str, names: pd.Index) -> NDArray[np.intp]:
     if (positions < 0).any():
         unknown = listed(found[positions < 0])
         raise DataError(f"{table.path} holds out {axis}(s) that the responses do not have: {unknown}")
-    return positions[codes]
+    found_at: NDArray[np.intp] = positions[codes]
+    return found_at
 
 
 def _label_order(labels: NDArray[np.object_]) -> NDArray[np.intp]:

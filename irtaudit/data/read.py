@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from irtaudit.data import cells, columns
 from irtaudit.data.covariates import read_covariates
 from irtaudit.data.files import MAX_BYTES, decode_text, read_content
+from irtaudit.data.known import describe_models
+from irtaudit.data.log_matrix import Unscored, responses_from_logs
 from irtaudit.data.long import read_long
 from irtaudit.data.pyirt import read_pyirt
+from irtaudit.data.read_logs import LOG_KINDS, LogKind, log_kind, read_logs
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.screen import drop_incomplete
 from irtaudit.data.tables import Table, parse_table
+from irtaudit.data.trials import Trials, check_trials
 from irtaudit.data.wide import could_be_wide, read_wide
-from irtaudit.errors import DataError
+from irtaudit.errors import DataError, PlanError
 
-Layout = Literal["wide", "long", "py-irt"]
+Incomplete = Literal["keep", "drop"]
+TableLayout = Literal["wide", "long", "py-irt"]
+Layout = Literal["wide", "long", "py-irt", "helm", "inspect", "lm-eval", "swe-bench"]
 
 
 def read_responses(
@@ -27,15 +35,23 @@ def read_responses(
     item_column: str | None = None,
     response_column: str | None = None,
     pass_at: float | None = None,
+    trials: Trials | None = None,
+    task: str | None = None,
+    metric: str | None = None,
+    target: str | None = None,
+    unscored: Unscored = "missing",
+    incomplete: Incomplete = "keep",
+    models: str | Path | None = None,
     layout: Layout | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> ResponseMatrix:
-    """Read a response matrix; what the file is, its content says.
+    """Read a response matrix; what the file or folder is, its content says.
 
-    Three layouts are read. *Wide*: a table (CSV, TSV, Parquet) with a row per subject and a column per
-    item, subjects in the first column. *Long*: such a table with a row per response and columns for
-    subject, item and response. *py- irt*: JSON lines. Text may be gzip-compressed. Subjects and items come
-    back sorted by name.
+    Three layouts of files are read. *Wide*: a table (CSV, TSV, Parquet) with a row per subject and a column
+    per item, subjects in the first column. *Long*: such a table with a row per response and columns for
+    subject, item and response. *py-irt*: JSON lines. Text may be gzip-compressed. So are the logs of HELM,
+    Inspect AI, lm-evaluation-harness and SWE-bench: a file, a folder, or a glob. Subjects and items come back
+    sorted by name.
 
     A response is 0 or 1, true or false, pass or fail (in any case); nothing, NA, NaN and null mean not
     observed.
@@ -43,7 +59,7 @@ def read_responses(
     Parameters
     ----------
     path : path
-        The file.
+        The file or folder.
     items, subjects : path, optional
         Tables (CSV, TSV, Parquet) that describe items and subjects, one row each; see `read_covariates`.
     subject_column, item_column, response_column : str, optional
@@ -52,40 +68,102 @@ def read_responses(
     pass_at : float, optional
         Needed for scores between 0 and 1: a response passes when its score is at least this. 1.0 counts
         full marks only.
-    layout : {"wide", "long", "py-irt"}, optional
-        Settles what a file is that could be two things.
+    trials : {"first", "majority", "mean"}, optional
+        What counts where a long table or logs have several trials of a cell: the first that has a score;
+        whether more than half of them pass; whether their mean reaches `pass_at`.
+    task, metric, target : str, optional
+        Which part of logs to read: a task, a score, the items with this target.
+    unscored : {"missing", "fail"}
+        For logs: what a sample is that ran without a score, or broke off.
+    incomplete : {"keep", "drop"}
+        Whether subjects that lack a response to some item are kept, or dropped and listed in the notes.
+    models : path, optional
+        Table of AI models whose columns describe the subjects, see `describe_models`; logs are described by
+        the packaged one.
+    layout : str, optional
+        "wide", "long", "py-irt", "helm", "inspect", "lm-eval" or "swe-bench": settles what a file is that
+        could be two things.
     max_bytes : int
         Refuse files that are longer once decompressed, and matrices that would take more memory.
 
     Returns
     -------
     ResponseMatrix
-        `notes` says which names the item and subject tables lack or have too many.
+        `notes` says which names the item and subject tables lack or have too many, and what logs lack.
 
     Raises
     ------
     DataError
         If the file is not what it should be; the message names file, line or row, column and cell.
     PlanError
-        If `pass_at` is not above 0 and at most 1.
+        If an option has no such value, or makes no sense for this kind of file.
     StorageError
         If the operating system refuses to read the file.
     """
     cells.check_pass_at(pass_at)
-    path = Path(path)
-    content = read_content(path, max_bytes)
+    check_trials(trials, pass_at)
+    if incomplete not in get_args(Incomplete):
+        raise PlanError(f"incomplete is {incomplete!r}, expected keep or drop")
+    kind = _log_kind(path, layout)
     named = {"subject_column": subject_column, "item_column": item_column, "response_column": response_column}
-    if layout == "py-irt" or (layout is None and _is_json(content)):
-        _refuse_columns(named, path)
-        text = decode_text(content, path)
-        matrix = read_pyirt(text, path, pass_at=pass_at, max_bytes=max_bytes)
+    parts = {"task": task, "metric": metric, "target": target}
+    if kind is not None:
+        _refuse_options(named, f"{path} is read as {kind} logs, which have no columns")
+        logs = read_logs(path, kind, max_bytes=max_bytes).select(task=task, target=target)
+        matrix = responses_from_logs(
+            logs,
+            metric=metric,
+            pass_at=pass_at,
+            trials=trials,
+            unscored=unscored,
+            max_bytes=max_bytes,
+        )
     else:
-        table = parse_table(content, path, max_bytes)
-        if (layout or _layout(table, **named)) == "long":
-            matrix = read_long(table, **named, pass_at=pass_at, max_bytes=max_bytes)
-        else:
-            matrix = read_wide(table, subject_column=subject_column, pass_at=pass_at)
+        _refuse_options(parts, f"{path} is read as a table, which has no tasks, metrics or targets")
+        if unscored != "missing":
+            raise PlanError(
+                f"{path} is read as a table, which knows no samples without score; leave out unscored"
+            )
+        matrix = _read_file(Path(path), layout, named, pass_at, trials, max_bytes)
+    if models is not None:
+        matrix = replace(matrix, subjects=describe_models(matrix.subjects.index, models))
+    if incomplete == "drop":
+        matrix = drop_incomplete(matrix)
     return describe(matrix, items=items, subjects=subjects, max_bytes=max_bytes)
+
+
+def _log_kind(path: str | Path, layout: Layout | None) -> LogKind | None:
+    """Which tool's logs are at `path`; None for a table, or a file that is not there."""
+    named = next((kind for kind in LOG_KINDS if kind == layout), None)
+    if layout is not None:
+        return named
+    here = Path(path)
+    if here.is_file() or here.is_dir() or any(sign in str(path) for sign in "*?["):
+        return log_kind(path) or (None if here.is_file() else _no_logs(path))
+    return None
+
+
+def _no_logs(path: str | Path) -> LogKind:
+    read_logs(path)
+    raise AssertionError("unreachable: what has no kind is refused")
+
+
+def _read_file(
+    path: Path,
+    layout: Layout | None,
+    named: dict[str, str | None],
+    pass_at: float | None,
+    trials: Trials | None,
+    max_bytes: int,
+) -> ResponseMatrix:
+    content = read_content(path, max_bytes)
+    if layout == "py-irt" or (layout is None and _is_json(content)):
+        _refuse_options(named, f"{path} is read as JSON lines, which have no columns")
+        return read_pyirt(decode_text(content, path), path, pass_at=pass_at, max_bytes=max_bytes)
+    table = parse_table(content, path, max_bytes)
+    if (layout or _layout(table, **named)) == "long":
+        return read_long(table, **named, pass_at=pass_at, trials=trials, max_bytes=max_bytes)
+    return read_wide(table, subject_column=named["subject_column"], pass_at=pass_at)
 
 
 def describe(
@@ -116,15 +194,15 @@ def _is_json(content: bytes) -> bool:
     return content[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def _refuse_columns(named: dict[str, str | None], path: Path) -> None:
-    given = [name for name, column in named.items() if column is not None]
+def _refuse_options(options: dict[str, str | None], because: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
     if given:
-        raise DataError(f"{path} is read as JSON lines, which have no columns; leave out {', '.join(given)}")
+        raise DataError(f"{because}; leave out {', '.join(given)}")
 
 
 def _layout(
     table: Table, subject_column: str | None, item_column: str | None, response_column: str | None
-) -> Layout:
+) -> TableLayout:
     """Long if item or response column are named, or all three roles are recognised; else wide."""
     if item_column is not None or response_column is not None:
         return "long"

@@ -96,7 +96,8 @@ def files_at(path: str | Path) -> list[Path]:
         )
     files = sorted(one for one in inside if one.is_file())
     if not files:
-        raise DataError(f"{path}: there is no such file, and no file that it could name")
+        empty = "is a folder without files" if place.is_dir() else "there is no such file or folder"
+        raise DataError(f"{path}: {empty}")
     return files
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -82,6 +82,28 @@ def _item_reasons(cells: NDArray[np.float64], kept: NDArray[np.bool_]) -> dict[i
             f"constant: all {seen[j]} observed responses are {word}" if seen[j] else "no observed response"
         )
     return reasons
+
+
+def drop_incomplete(matrix: ResponseMatrix) -> ResponseMatrix:
+    """Drop the subjects that lack a response to some item; a note of the matrix lists them.
+
+    Raises
+    ------
+    DataError
+        If no subject has a response to every item.
+    """
+    lacking = pd.Series((~matrix.observed).sum(axis=1), index=matrix.subjects.index)
+    counted = [f"{name} ({count})" for name, count in lacking.items() if count]
+    if not counted:
+        return matrix
+    if len(counted) == matrix.n_subjects:
+        raise DataError(
+            "every subject lacks a response to some item, so none is left; missing items: "
+            f"{listed(counted, 10)}"
+        )
+    kept = matrix.select(subjects=(lacking == 0).to_numpy())
+    note = f"{len(counted)} of {matrix.n_subjects} subjects lack items and were dropped: {', '.join(counted)}"
+    return replace(kept, notes=(*kept.notes, note))
 
 
 def merge_small_factors(labels: pd.Series, minimum: int = 3) -> tuple[pd.Series, str | None]:

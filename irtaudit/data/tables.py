@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,8 @@ MISSING = frozenset({"", "na", "nan", "null"})
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon"}
 _ROWS_PER_BLOCK = 2**16
+_MOST_LONG_COLUMNS = 32
+"""A Parquet table of more columns is read at once; of others, only the columns that are asked for."""
 
 
 class Table(Protocol):
@@ -43,6 +46,9 @@ class Table(Protocol):
 
     def texts(self, column: int) -> NDArray[np.object_]:
         """The cells of a column as text; missing ones are empty."""
+
+    def coded(self, column: int) -> tuple[NDArray[np.intp] | NDArray[np.int32], NDArray[np.object_]]:
+        """The distinct texts of a column, and which of them each cell is."""
 
     def values(self, column: int) -> NDArray[Any]:
         """The cells of a column as numbers where the file says they are (float64), else as objects."""
@@ -74,6 +80,10 @@ class TextTable:
         texts[:] = [unescape_formula(text) if text[:1] == "'" else text for text in texts]
         return texts
 
+    def coded(self, column: int) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
+        """The distinct texts of a column, and which of them each cell is."""
+        return pd.factorize(self.texts(column))
+
     def values(self, column: int) -> NDArray[Any]:
         """The cells of a column, as they stand."""
         return self.cells[:, column]
@@ -90,24 +100,36 @@ class TextTable:
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A table in a Parquet file: every column has a type."""
+    """A table in a Parquet file: every column has a type, and texts are held once each."""
 
     path: Path
     names: tuple[str, ...]
-    table: pa.Table
+    file: pq.ParquetFile
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.table.num_rows)
+        return int(self.file.metadata.num_rows)
 
     def texts(self, column: int) -> NDArray[np.object_]:
         """The cells of a column as text."""
-        return np.array(["" if cell is None else cell for cell in self._as_text(column)], dtype=object)
+        codes, names = self.coded(column)
+        return names[codes]
+
+    def coded(self, column: int) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+        """The distinct texts of a column, and which of them each cell is."""
+        cells = _encoded(self._column(column))
+        texts = ["" if cell is None else str(cell) for cell in cells.dictionary.to_pylist()]
+        codes = cells.indices.fill_null(len(texts)).to_numpy()
+        used = np.bincount(codes, minlength=len(texts) + 1) > 0  # a dictionary may hold what no cell says
+        distinct, names = pd.factorize(np.array([*texts, ""], dtype=object)[used])
+        new_code = np.zeros(len(used), dtype=np.int32)
+        new_code[used] = distinct
+        return new_code[codes], names
 
     def values(self, column: int) -> NDArray[Any]:
         """Numbers and booleans as float64, NaN where null; all else as text, None where null."""
-        cells = self.table.column(column)
+        cells = self._column(column)
         if pa.types.is_boolean(cells.type):
             cells = cells.cast(pa.int8())
         if (
@@ -116,11 +138,15 @@ class ParquetTable:
             or pa.types.is_floating(cells.type)
         ):
             return np.asarray(cells.to_numpy(), dtype=np.float64)
-        return np.array(self._as_text(column), dtype=object)
+        encoded = _encoded(cells)
+        names = [None if cell is None else str(cell) for cell in encoded.dictionary.to_pylist()]
+        codes = encoded.indices.fill_null(len(names)).to_numpy()
+        texts: NDArray[np.object_] = np.array([*names, None], dtype=object)[codes]
+        return texts
 
     def covariate(self, column: int) -> pd.Series:
         """The cells of a column with the file's type."""
-        cells = self.table.column(column)
+        cells = self._column(column)
         if pa.types.is_dictionary(cells.type) or pa.types.is_large_string(cells.type):
             cells = cells.cast(pa.string())
         return pd.Series(cells.to_pandas()).reset_index(drop=True)
@@ -129,9 +155,41 @@ class ParquetTable:
         """The row, counted from 1."""
         return f"row {row + 1}"
 
-    def _as_text(self, column: int) -> list[str | None]:
-        cells = self.table.column(column)
-        return [None if cell is None else str(cell) for cell in cells.to_pylist()]
+    def _column(self, column: int) -> pa.ChunkedArray:
+        """A column; of a long table with unmistakable names only this one is read."""
+        if len(self.names) > _MOST_LONG_COLUMNS or not _distinct(self.names):
+            return self._whole.column(column)
+        return self._read([self.names[column]]).column(0)
+
+    @cached_property
+    def _whole(self) -> pa.Table:
+        return self._read(None)
+
+    def _read(self, columns: list[str] | None) -> pa.Table:
+        try:
+            return self.file.read(columns)
+        except (pa.ArrowException, OSError) as error:
+            raise _broken(self.path, error) from error
+
+
+def _distinct(names: tuple[str, ...]) -> bool:
+    """May columns be asked for by name? Arrow takes a dot for a path."""
+    return len(set(names)) == len(names) and not any("." in name for name in names)
+
+
+def _encoded(cells: pa.ChunkedArray) -> pa.DictionaryArray:
+    """The cells as one array of codes into their distinct values (nested ones: into their texts)."""
+    try:
+        encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        encoded = pa.chunked_array([pa.array([None if c is None else str(c) for c in cells.to_pylist()])])
+        encoded = encoded.dictionary_encode()
+    encoded = encoded.unify_dictionaries().combine_chunks()
+    return encoded if isinstance(encoded, pa.DictionaryArray) else encoded.chunk(0)
+
+
+def _broken(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path} is a broken or cut-off Parquet file: {str(error).splitlines()[0]}")
 
 
 def parse_table(content: bytes, path: str | Path, max_bytes: int) -> Table:
@@ -155,20 +213,18 @@ def parse_table(content: bytes, path: str | Path, max_bytes: int) -> Table:
 
 def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        cells = file.metadata.num_rows * file.metadata.num_columns
-        if cells * 8 > max_bytes:
-            raise DataError(
-                f"{path} holds {file.metadata.num_rows:,} rows x {file.metadata.num_columns:,} columns, "
-                f"more than fit in {max_bytes:,} bytes; if that is what you expect, raise the limit "
-                "(max_bytes=, --max-bytes)"
-            )
-        table = file.read()
-        return ParquetTable(path, tuple(table.column_names), table)
+        schema = pq.ParquetFile(pa.BufferReader(content)).schema_arrow
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
     except (pa.ArrowException, OSError) as error:
+        raise _broken(path, error) from error
+    rows, columns = file.metadata.num_rows, file.metadata.num_columns
+    if rows * (columns if columns > _MOST_LONG_COLUMNS else 1) * 8 > max_bytes:
         raise DataError(
-            f"{path} is a broken or cut-off Parquet file: {str(error).splitlines()[0]}"
-        ) from error
+            f"{path} holds {rows:,} rows x {columns:,} columns, more than fit in {max_bytes:,} bytes; if "
+            "that is what you expect, raise the limit (max_bytes=, --max-bytes)"
+        )
+    return ParquetTable(path, tuple(schema.names), file)
 
 
 def parse_text_table(content: bytes, path: Path) -> TextTable:

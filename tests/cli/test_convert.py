@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner, Result
 
-from irtaudit.cli import convert
+from irtaudit.cli import convert, reading
 from irtaudit.data import load_swebench_verified, read_responses, write_responses
 from irtaudit.data.read import Layout
+from irtaudit.data.trials import Trials
 from irtaudit.data.write import FORMATS
 from irtaudit.errors import DataError, IrtAuditError, PlanError, StorageError
 
@@ -28,7 +30,8 @@ def scores(tmp_path: Path) -> Path:
 
 def test_the_choices_are_those_of_the_library() -> None:
     assert convert.FORMATS == FORMATS
-    assert Layout.__args__ == convert.LAYOUTS  # type: ignore[attr-defined]
+    assert get_args(Layout) == reading.LAYOUTS
+    assert get_args(Trials) == reading.TRIALS
 
 
 def test_a_tour_through_all_formats_ends_where_it_began(tmp_path: Path) -> None:

@@ -343,10 +343,10 @@ def test_a_bad_file_gives_one_error_that_names_the_file_and_the_place(
     assert len(str(caught.value)) < 700
 
 
-def test_a_missing_file_and_a_folder_are_said_to_be_that(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_empty_folder_are_said_to_be_that(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         read_responses(tmp_path / "nowhere.csv")
-    with pytest.raises(DataError, match="is a folder"):
+    with pytest.raises(DataError, match="is a folder without files"):
         read_responses(tmp_path)
 
 

@@ -1,0 +1,83 @@
+"""Time and memory that a long Parquet table of 50 million simulated responses takes to become a matrix.
+
+python experiments/data_in_out/large_input.py            # 5,000 subjects x 10,000 items, two minutes
+python experiments/data_in_out/large_input.py --subjects 500
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import irtaudit
+
+SEED = 2026
+ROWS_PER_GROUP = 2**20
+
+
+def write_simulated(path: Path, subjects: int, items: int) -> None:
+    """Write one row per cell in random order: names as text, a pass of probability one half."""
+    rng = np.random.default_rng(SEED)
+    cells = rng.permutation(subjects * items)
+    names = pa.array([f"model-{i:05d}" for i in range(subjects)])
+    questions = pa.array([f"benchmark/question-{j:05d}" for j in range(items)])
+    schema = pa.schema({"model": pa.string(), "item": pa.string(), "correct": pa.int8()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, len(cells), ROWS_PER_GROUP):
+            block = cells[start : start + ROWS_PER_GROUP]
+            passes = pa.array(rng.integers(0, 2, len(block), dtype=np.int8))
+            columns = [names.take(pa.array(block // items)), questions.take(pa.array(block % items)), passes]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def read(path: Path) -> None:
+    """Read the table in this process and print what it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    matrix = irtaudit.read_responses(path)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        json.dumps(
+            {
+                "simulated": True,
+                "subjects": matrix.n_subjects,
+                "items": matrix.n_items,
+                "rows": int(matrix.observed.sum()),
+                "file_gb": round(path.stat().st_size / 1e9, 3),
+                "wall_s": round(wall, 1),
+                "cpu_s": round(cpu, 1),
+                "peak_gib": round(peak, 2),
+                "pass_rate": round(float(np.nanmean(matrix.responses)), 4),
+            }
+        )
+    )
+
+
+def main() -> None:
+    """Write the table, and read it in a process of its own, so that the peak is the reader's."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--subjects", type=int, default=5_000)
+    parser.add_argument("--items", type=int, default=10_000)
+    parser.add_argument("--read", type=Path, help="read this file instead of writing one")
+    options = parser.parse_args()
+    if options.read:
+        read(options.read)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "simulated.parquet"
+        write_simulated(path, options.subjects, options.items)
+        subprocess.run([sys.executable, __file__, "--read", path], check=True)
+
+
+if __name__ == "__main__":
+    main()

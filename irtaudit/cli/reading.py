@@ -1,0 +1,64 @@
+"""Options that say how responses are read; the same for every command that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+LAYOUTS = ("wide", "long", "py-irt", "helm", "inspect", "lm-eval", "swe-bench")
+TRIALS = ("first", "majority", "mean")
+
+_FILE = click.Path(path_type=Path)
+_OPTIONS = (
+    click.option(
+        "--from", "layout", type=click.Choice(LAYOUTS), help="What the data is, if it could be two things."
+    ),
+    click.option("--subject-column", metavar="NAME", help="Column of the subjects, if not recognised."),
+    click.option("--item-column", metavar="NAME", help="Column of the items of a long table, likewise."),
+    click.option("--response-column", metavar="NAME", help="Column of a long table's responses, likewise."),
+    click.option(
+        "--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0: full marks."
+    ),
+    click.option(
+        "--trials",
+        type=click.Choice(TRIALS),
+        help="What counts of repeated trials: the first, more than half, or their mean (with --pass-at).",
+    ),
+    click.option("--task", metavar="NAME", help="Of logs: the task (HELM: scenario) to read; default all."),
+    click.option("--metric", metavar="NAME", help="Of logs: the score to read, where a task has several."),
+    click.option("--target", metavar="TEXT", help="Of logs: only items with this target (XSTest: unsafe)."),
+    click.option(
+        "--unscored",
+        type=click.Choice(("missing", "fail")),
+        help="Of logs: what a sample is that broke off or has no score; default missing.",
+    ),
+    click.option(
+        "--incomplete",
+        type=click.Choice(("keep", "drop")),
+        help="Whether subjects that lack items are kept; default keep.",
+    ),
+    click.option(
+        "--model-table", "models", metavar="FILE", type=_FILE, help="Your table of model, developer, access."
+    ),
+    click.option(
+        "--max-bytes",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Refuse what unpacks to more; default 1 GiB.",
+    ),
+)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command; `given` of them are keyword arguments of `read_responses`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were used."""
+    return {name: value for name, value in options.items() if value is not None}
