@@ -110,6 +110,9 @@ def test_with_inspect_ai_itself() -> None:
         "mockllm/model", "read_file", {"path": "A/answer.py", "start": 1, "end": 2}
     )
     final = api.ModelOutput.from_content("mockllm/model", json.dumps(answer()))
+    for one in (tool_call, final):
+        # else the mock downloads a tokeniser to count with
+        one.usage = api.ModelUsage(input_tokens=7, output_tokens=3)
     model = api.get_model("mockllm/model", custom_outputs=[tool_call, final])
     reply = inspect_judge(model).ask(case())
     assert json.loads(str(reply.said)) == answer()

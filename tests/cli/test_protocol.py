@@ -1,0 +1,184 @@
+"""``irtaudit protocol``, ``bundles convert`` and ``judge calibrate`` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irtaudit import cli
+from irtaudit.protocol.bundle import RunBundle, make_bundle
+from irtaudit.protocol.models import Event, Header, ScoreRecord, Spec
+from irtaudit.protocol.simulate import clean_run
+from irtaudit.protocol.write import write_bundle
+
+LOGS = Path(__file__).parents[1] / "protocol" / "inspect_logs"
+
+
+def irtaudit(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(one) for one in arguments], prog_name="irtaudit")
+    return int(ended.value.code or 0)
+
+
+def test_the_demo_says_what_it_found_and_writes_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert irtaudit("protocol", "--demo", "--out", tmp_path) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[1] == "The scores show the intended capability: not supported"
+    assert "7 of 9 runs" in told[2]
+    assert told[-1].strip() == str(tmp_path / "report.html")
+    summary = json.loads((tmp_path / "protocol.json").read_text())
+    assert summary["verdict"]["word"] == "not supported"
+    assert len(summary["traces"]) == 9
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {
+        "report.html",
+        "traces.csv",
+        "findings.csv",
+        "evidence.csv",
+        "answers.jsonl",
+        "states.csv",
+    } <= names
+
+
+def test_the_report_leads_from_the_table_to_every_quoted_line(tmp_path: Path) -> None:
+    irtaudit("protocol", "--demo", "--quiet", "--out", tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    targets = dict(re.findall(r'<th scope="row"><a href="#(fold-[\d-]+)">([^<]+)</a>', page))
+    assert set(targets.values()) == {
+        *("upstream-history", "readable-gold", "empty-artifact", "seed-brute-force", "topological-order"),
+        *("state-across-rounds", "warm-up-cache", "read-but-unused"),
+    }
+    text = unescape(page)
+    for line in (tmp_path / "findings.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        for link in record["answer"]["evidence"].values():
+            assert all(pointer["quote"] in text for pointer in link)
+    assert all(f'id="{target}"' in page for target in targets)
+    assert "http://" not in re.sub(r"http://www\.w3\.org/\S*", "", page)
+
+
+def test_demo_with_rules_is_triage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert irtaudit("protocol", "--demo", "--judge", "rules", "--json", "--out", tmp_path) == 0
+    summary = json.loads(capsys.readouterr().out)
+    states = {trace["run_id"]: trace["state"] for trace in summary["traces"]}
+    assert sorted(states.values()) == ["abstained"] * 4 + ["negative", "no_candidate"] + ["positive"] * 3
+    assert "triage" in (tmp_path / "report.html").read_text()
+
+
+def test_quiet_prints_the_verdict_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert irtaudit("protocol", "--demo", "--quiet", "--reading", "x = y", "--out", tmp_path) == 0
+    assert capsys.readouterr().out == "x = y: not supported\n"
+
+
+def test_an_inspect_log_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = LOGS / "scout_websearch-addition-problem.eval"
+    assert irtaudit("bundles", "convert", log, tmp_path / "bundles") == 0
+    told = capsys.readouterr().out
+    assert "1 bundles from inspect, 3 events" in told
+    assert "not in the log: allowed, comparison" in told
+    assert irtaudit("protocol", tmp_path / "bundles", "--out", tmp_path / "out") == 0
+    assert "inconclusive" in capsys.readouterr().out
+    assert "Their sources did not say" in (tmp_path / "out" / "report.html").read_text()
+    assert irtaudit("bundles", "convert", log, tmp_path / "bundles") == 3
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_calibration_and_probe_are_in_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    for n in range(4):
+        write_bundle(clean_run(rng, f"clean-{n}"), tmp_path / "in" / f"clean-{n}.zip")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("run_id,label\nclean-0,negative\nclean-1,positive\nclean-2,ambiguous\n")
+    out = tmp_path / "out"
+    assert irtaudit("protocol", tmp_path / "in", "--out", out, "--probe", 3, "--labels", labels) == 0
+    page = unescape((out / "report.html").read_text())
+    assert "Of 21 planted cases the rules find 21" in page
+    assert "does not beat" in page
+    assert {"recall_probe.csv", "calibration.csv"} <= {path.name for path in out.iterdir()}
+    capsys.readouterr()
+    assert irtaudit("judge", "calibrate", out, labels) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("tp 0, fp 0, fn 1, tn 1, undecided 0, ambiguous 1, unlabelled 1\n")
+    assert irtaudit("judge", "calibrate", out, labels, "--json", "--out", tmp_path / "tables") == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["fn"] == 1
+    assert (tmp_path / "tables" / "calibration.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give BUNDLES to audit, or --demo"),
+        (["--demo", "x"], "not both"),
+        (["nowhere"], "no bundle here"),
+        (["x", "--judge", "replay"], "needs --answers"),
+        (["x", "--judge", "openai"], "needs --model"),
+        (["--demo", "--judge", "openai", "--model", "m"], "set OPENAI_API_KEY"),
+        (["--demo", "--max-cost", "1"], "needs --price-in"),
+        (["--demo", "--labels", "nowhere.csv"], "no such file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert irtaudit("protocol", *arguments) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} \u202egnp.exe =cmd()"
+
+
+def hostile(name: str) -> RunBundle:
+    """A run in which every text tries to be more than text."""
+    return make_bundle(
+        Header(
+            run_id=name,
+            benchmark=HOSTILE,
+            task_id=HOSTILE,
+            model=HOSTILE,
+            agent=HOSTILE,
+            protocol_kind="live",
+            cohort_sampling="census",
+        ),
+        spec=Spec(intended_capability=HOSTILE, intended_task=HOSTILE),
+        events=[
+            Event(
+                i=0,
+                actor="agent",
+                kind="tool_call",
+                tool=HOSTILE,
+                args={"command": f"git log --all {HOSTILE}"},
+            ),
+            Event(i=1, actor="agent", kind="submit", text=HOSTILE),
+        ],
+        artifact={"x.txt": b""},
+        score=ScoreRecord(score=1.0, max=1.0, validity_check=False),
+    )
+
+
+def test_hostile_text_stays_text_everywhere(tmp_path: Path) -> None:
+    write_bundle(hostile(HOSTILE), tmp_path / "in" / "a.zip")
+    assert irtaudit("protocol", tmp_path / "in", "--out", tmp_path / "out", "--quiet") == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "\u202e" not in page
+    assert "{{ 7*7 }}" in page
+    assert " 49 " not in page
+    rows = (tmp_path / "out" / "traces.csv").read_text()
+    assert not re.search(r"(?m)(^|,)\"?[=+@]", rows)
