@@ -28,15 +28,17 @@ from irtaudit.data.screen import merge_small_factors, missingness_warnings, scre
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.dimensionality.baselines import additive_baselines
 from irtaudit.dimensionality.compare import Comparison, compare
+from irtaudit.dimensionality.gates import Power, cluster_intervals, power_of_the_rule
 from irtaudit.dimensionality.present import CLAIM, TERMS, present, sentence
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
-from irtaudit.dimensionality.verdict import Verdict, judge
+from irtaudit.dimensionality.verdict import OPEN, POWERFUL, Verdict, judge
 from irtaudit.errors import PlanError, StorageError
 from irtaudit.irt.presets import get_preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec, spec_from_name
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Section
+from irtaudit.stats.resampling import Interval
 
 SCHEMA_VERSION = 1
 DEFAULT_MODELS = (
@@ -48,6 +50,8 @@ DEFAULT_MODELS = (
     "exploratory_4d_2pl",
 )
 SEED = 2026
+CLUSTER = "developer"
+"""Subject column that names families of related models, where the user names none."""
 SETTINGS_FILE = Path("fits", "settings.json")
 REPORTED_VERSIONS = ("torch", "pyro-ppl", "numpy", "pandas", "scipy")
 
@@ -75,6 +79,10 @@ class AuditResult:
         The best one-dimensional model and the confirmatory ones, fitted to every observed response.
     comparison : Comparison
     verdict : Verdict
+    power : Power or None
+        How often the rule would find several dimensions in a panel like this; None where it does not matter.
+    correlations : DataFrame
+        Factor correlations with two intervals, see `irtaudit.dimensionality.tables.correlations_table`.
     claim : str
         The reading under test.
     settings : mapping
@@ -93,6 +101,8 @@ class AuditResult:
     full: Mapping[str, FitResult]
     comparison: Comparison
     verdict: Verdict
+    power: Power | None
+    correlations: pd.DataFrame
     claim: str
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -106,6 +116,7 @@ def run_audit(
     factors: Sequence[str] = (),
     splits: Splits | None = None,
     claim: str = CLAIM,
+    cluster: str | None = None,
     preset: str = "default",
     n_restarts: int = 20,
     seed: int = SEED,
@@ -129,6 +140,9 @@ def run_audit(
         Held-out cells of `matrix`; default five random splits of 20 % with seeds ``seed``, ``seed + 1``, ...
     claim : str
         The reading under test, in the user's words.
+    cluster : str, optional
+        Subject column that names the family of each model; default `CLUSTER` where there is such a column,
+        else models are taken as unrelated.
     preset : str
     n_restarts : int
     seed : int
@@ -153,9 +167,10 @@ def run_audit(
     started = time.monotonic()
     screened = screen(matrix)
     kept = screened.matrix
+    family = _family(kept, cluster)
     specs, notes = model_specs(kept.items, models, factors)
     cells = make_splits(kept, seed=seed) if splits is None else splits.align(matrix, kept)
-    settings = _settings(kept, specs, cells, preset, n_restarts, seed)
+    settings = _settings(kept, specs, cells, preset, n_restarts, seed) | {"cluster": family}
     options: dict[str, Any] = {
         "n_restarts": n_restarts,
         "preset": preset,
@@ -178,6 +193,13 @@ def run_audit(
         if described
         else {}
     )
+    over_clusters = _over_clusters(verdict, fits, kept, cells, family, seed)
+    power = None
+    if verdict.conditions.set_index("condition")["state"][POWERFUL] == OPEN:
+        power = _power(
+            verdict, specs, full, kept, cells, seed, workers, _stage(progress, "Power of the verdict")
+        )
+    verdict = judge(comparison, power=power.power if power else None, cluster_intervals=over_clusters)
     return AuditResult(
         data=matrix,
         matrix=kept,
@@ -187,10 +209,69 @@ def run_audit(
         full=full,
         comparison=comparison,
         verdict=verdict,
+        power=power,
+        correlations=correlations_table(full, kept, seed=seed, workers=workers),
         claim=claim,
         settings=settings,
         notes=(*matrix.notes, *notes, *missingness_warnings(kept)),
         seconds=time.monotonic() - started,
+    )
+
+
+def _family(matrix: ResponseMatrix, column: str | None) -> str | None:
+    """The subject column that names families: the one asked for, or the usual one where there is it."""
+    if column is None:
+        return CLUSTER if CLUSTER in matrix.subjects else None
+    if column not in matrix.subjects:
+        known = ", ".join(map(str, matrix.subjects.columns)) or "none"
+        raise PlanError(f"There is no subject column {column!r} to name families; the table has: {known}.")
+    return column
+
+
+def _over_clusters(
+    verdict: Verdict,
+    fits: Mapping[str, FitResult],
+    matrix: ResponseMatrix,
+    splits: Splits,
+    family: str | None,
+    seed: int,
+) -> dict[str, Interval]:
+    """Interval over families of each challenger's gain; none without a best one-dimensional model."""
+    if verdict.best is None:
+        return {}
+    return cluster_intervals(
+        fits,
+        matrix,
+        splits,
+        best=verdict.best,
+        challengers=verdict.evidence["challenger"],
+        clusters=None if family is None else matrix.subjects[family].tolist(),
+        seed=seed,
+    )
+
+
+def _power(
+    verdict: Verdict,
+    specs: Sequence[ModelSpec],
+    full: Mapping[str, FitResult],
+    matrix: ResponseMatrix,
+    splits: Splits,
+    seed: int,
+    workers: int | None,
+    progress: Callable[[int, int], None],
+) -> Power:
+    """Power on panels from the first confirmatory model, or from the best one-dimensional one."""
+    by_name = {spec.name: spec for spec in specs}
+    labelled = [fit for fit in full.values() if fit.spec.structure == "confirmatory"]
+    return power_of_the_rule(
+        labelled[0] if labelled else full[str(verdict.best)],
+        matrix,
+        splits,
+        best=by_name[str(verdict.best)],
+        challengers=[by_name[name] for name in verdict.challengers],
+        seed=seed,
+        workers=workers,
+        progress=progress,
     )
 
 
@@ -307,6 +388,9 @@ def sections(result: AuditResult) -> list[Section]:
             holds_for=_holds_for(result),
             full=result.full,
             matrix=result.matrix,
+            family=result.settings["cluster"],
+            power=result.power,
+            correlations=result.correlations,
         ),
         *(Section(place="limit", claim=sentence(note).rstrip(".") + ".") for note in result.notes),
         _screening(result),
@@ -427,7 +511,7 @@ def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
         "comparison": result.comparison.table,
         "comparison_by_split": result.comparison.by_split,
         "restarts": result.comparison.restarts,
-        "factor_correlations": correlations_table(result.full),
+        "factor_correlations": result.correlations,
         "abilities": abilities_table(result.full, result.settings["seed"]),
         "items": items_table(result.full, result.matrix),
         "dropped": result.dropped,
@@ -506,7 +590,8 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "paired": comparison.paired,
         "nested_findings": comparison.findings,
         "failed_fits": list(comparison.failed),
-        "factor_correlations": correlations_table(result.full),
+        "factor_correlations": result.correlations,
+        "power": asdict(result.power) if result.power else None,
         "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
         "seconds": result.seconds,
     }

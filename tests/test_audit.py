@@ -59,13 +59,31 @@ def summarised(written):
 
 
 def test_planted_factors_are_found(result):
-    """Two independent factors: both challengers lie above the margin, the answer waits for the open gate."""
+    """Two independent factors: both challengers lie above the margin, and over families too."""
     verdict = result.verdict
     assert verdict.evidence["position"].tolist() == ["above", "above"]
-    assert verdict.word == "inconclusive"
-    assert verdict.conditions["state"].tolist()[:3] == ["met", "met", "open"]
+    assert verdict.word == "not supported"
+    assert verdict.conditions["state"].tolist()[:3] == ["met", "met", "met"]
+    assert result.power is None, "power does not matter here"
     table = result.comparison.table.set_index("model")["log_loss"]
     assert table["confirmatory_kind_2pl"] < table["unidimensional_2pl"] < table["item_means"]
+
+
+def test_one_planted_factor_is_supported_where_the_panel_could_have_shown_more():
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(150, 1))
+    p = 1 / (1 + np.exp(-theta * np.exp(rng.normal(0.3, 0.3, 90)) - rng.normal(size=90)))
+    items = pd.DataFrame({"kind": np.repeat(["a", "b", "c"], 30)}, index=[f"item_{j:02}" for j in range(90)])
+    planted = ResponseMatrix.from_array((rng.random(p.shape) < p) * 1.0, items=items)
+    found = run_audit(planted, models=["unidimensional_2pl"], factors=["kind"], **(FAST | {"n_restarts": 1}))
+    assert found.verdict.word == "supported"
+    assert found.power.power >= 0.8
+    assert (found.power.n_panels, found.power.factors) == (40, "confirmatory_kind_2pl")
+
+
+def test_families_are_a_subject_column(matrix):
+    with pytest.raises(PlanError, match="no subject column 'lab'"):
+        run_audit(matrix, models=MODELS, cluster="lab", **FAST)
 
 
 def test_full_data_fits_are_of_the_best_single_dimension_and_the_confirmatory_models(result):
@@ -115,7 +133,9 @@ def test_the_summary_has_the_keys_that_other_programs_read(summarised, matrix, r
     assert [row["challenger"] for row in summarised["verdict"]["evidence"]] == list(
         result.verdict.challengers
     )
-    assert summarised["verdict"]["evidence"][0]["cluster_low"] is None
+    assert summarised["verdict"]["evidence"][0]["cluster_low"] > 0
+    assert summarised["power"] is None
+    assert summarised["factor_correlations"][0]["population_low"] < 1
 
 
 def test_the_summary_and_the_tables_agree(summarised, written, result):

@@ -39,6 +39,7 @@ _FILE = click.Path(path_type=Path)
     help="Names with commas between; default: 1PL, 2PL and 3PL of one dimension, 2 to 4 free dimensions.",
 )
 @click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
+@click.option("--cluster", metavar="COLUMN", help="Subject column that names families; default: developer.")
 @click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True)
 @click.option(
     "--restarts", type=click.IntRange(min=1), default=20, show_default=True, help="Per model and split."
@@ -66,6 +67,7 @@ def command(
     factors: tuple[str, ...],
     models: str | None,
     claim: str | None,
+    cluster: str | None,
     restarts: int,
     heldout: Path | None,
     out: Path,
@@ -101,6 +103,7 @@ def command(
             factors=factors or (DEMO_FACTORS if demo else ()),
             splits=read_test_masks(heldout, matrix) if heldout else None,
             claim=claim or (DEMO_CLAIM if demo else CLAIM),
+            cluster=cluster,
             n_restarts=restarts,
             preset=preset,
             seed=seed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import item_means
 from irtaudit.dimensionality.verdict import MARGIN_SHARE
-from irtaudit.irt.panels import fit_panels
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
@@ -130,6 +129,7 @@ def power_of_the_rule(
     preset: str | Preset = "quick",
     seed: int = 0,
     workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Power:
     """Apply the verdict's comparison to simulated panels of this size in which one dimension is too few.
 
@@ -151,19 +151,26 @@ def power_of_the_rule(
         Of the refits, one start each.
     seed : int
     workers : int, optional
+    progress : callable, optional
+        Called with the numbers of refits done and in all.
 
     Returns
     -------
     Power
     """
+    from irtaudit.irt.panels import fit_panels
+
     rng = np.random.default_rng(seed)
     train, heldout = splits.training(matrix), splits.heldout(matrix)
     panels = np.stack([_simulated(truth, matrix, correlation, rng) for _ in range(n_panels)])
     every = np.where(train, panels[:, None], np.nan).reshape(-1, *matrix.responses.shape)
     ratio = heldout.sum() / train.sum()
     losses = {}
-    for spec in (best, *challengers):
-        fitted = fit_panels(spec, every, preset=preset, seed=seed, workers=workers)
+    models = (best, *challengers)
+    for i, spec in enumerate(models):
+        fitted = fit_panels(
+            spec, every, preset=preset, seed=seed, workers=workers, progress=_part(progress, i, len(models))
+        )
         of_panel = [slice(p * len(train), (p + 1) * len(train)) for p in range(n_panels)]
         losses[spec.name] = np.array(
             [
@@ -186,6 +193,13 @@ def power_of_the_rule(
     labelled = truth.spec.structure == "confirmatory"
     factors = truth.spec.name if labelled else f"{BLOCKS} random equal blocks of items"
     return Power(float(np.mean(seen)), n_panels, correlation, factors)
+
+
+def _part(
+    progress: Callable[[int, int], None] | None, part: int, parts: int
+) -> Callable[[int, int], None] | None:
+    """Progress of one of several equal parts, told as progress of the whole."""
+    return None if progress is None else lambda done, total: progress(part * total + done, parts * total)
 
 
 def _simulated(

@@ -13,16 +13,29 @@ from scipy.special import expit
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import Comparison
+from irtaudit.dimensionality.gates import N_DRAWS, Power
 from irtaudit.dimensionality.labels import label, short_label
 from irtaudit.dimensionality.nested import finding_sentence
-from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
-from irtaudit.dimensionality.verdict import GAIN_OVER, MARGIN_SHARE, MET, STATES, Verdict, judge, shown
+from irtaudit.dimensionality.tables import abilities_table, items_table
+from irtaudit.dimensionality.verdict import (
+    GAIN_OVER,
+    MARGIN_SHARE,
+    MET,
+    MIN_POWER,
+    STATES,
+    Verdict,
+    decisive,
+    judge,
+    shown,
+)
 from irtaudit.irt.sites import GUESS_SD
 from irtaudit.report.curves import small_curves
 from irtaudit.report.dots import dot_interval_figure
 from irtaudit.report.figures import GREEN, draw
 from irtaudit.report.section import Figure, Fold, Section
 from irtaudit.report.section import Verdict as Answer
+from irtaudit.stats.bootstrap import FEW_CLUSTERS
+from irtaudit.stats.resampling import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,6 +128,9 @@ FORMATS = dict.fromkeys(
 THETA_FORMATS = dict.fromkeys(
     ("theta", "theta_sd", "low", "high", "difficulty", "difficulty_sd", "slope"), ".2f"
 )
+CORRELATION_FORMATS = dict.fromkeys(
+    ("correlation", "population_low", "population_high", "panel_low", "panel_high", "measurement_sd"), ".3f"
+)
 RATES = {"score": ".1%", "pass_rate": ".1%", "guess": ".2f", "slope_sd": ".2f"}
 
 
@@ -126,6 +142,9 @@ def present(
     holds_for: Mapping[str, str] | None = None,
     full: Mapping[str, FitResult] | None = None,
     matrix: ResponseMatrix | None = None,
+    family: str | None = None,
+    power: Power | None = None,
+    correlations: pd.DataFrame | None = None,
 ) -> list[Section]:
     """Sections of the report that show a comparison, its verdict and the full-data fits.
 
@@ -142,6 +161,12 @@ def present(
         Fits to every observed cell: the best one-dimensional model and the confirmatory ones.
     matrix : ResponseMatrix, optional
         The matrix that was fitted, for tables of models and items.
+    family : str, optional
+        Subject column that named the families behind the verdict's cluster intervals.
+    power : Power, optional
+        How often the rule finds several dimensions in a panel like this.
+    correlations : DataFrame, optional
+        Factor correlations with intervals, see `irtaudit.dimensionality.tables.correlations_table`.
 
     Returns
     -------
@@ -154,11 +179,13 @@ def present(
         _picture(comparison, found),
         *_paired(comparison, found),
         *_gain(comparison, found),
-        *(_correlations(name, fit) for name, fit in fits.items() if fit.factor_correlations is not None),
+        *_all_correlations(fits, correlations),
         _restarts(comparison, found),
         _nested(comparison),
+        *_families(found, family, matrix),
+        *_power_card(power),
         _conditions(found),
-        *_limits(comparison, found, fits, matrix),
+        *_limits(comparison, found, fits, matrix, family),
     ]
     best = fits.get(found.best or "")
     if best is not None and matrix is not None:
@@ -325,14 +352,20 @@ def _gain(comparison: Comparison, verdict: Verdict) -> list[Section]:
     ]
 
 
-def _correlations(name: str, fit: FitResult) -> Section:
-    table = correlations_table({name: fit})
+def _all_correlations(fits: Mapping[str, FitResult], table: pd.DataFrame | None) -> list[Section]:
+    if table is None:
+        return []
+    return [_correlations(fits[str(name)], rows) for name, rows in table.groupby("model", sort=False)]
+
+
+def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
     ordered = table.sort_values("correlation")
     lowest, middle, highest = ordered.iloc[0], table["correlation"].median(), table["correlation"].max()
     claim = (
-        f"With {short_label(name)}, the {fit.spec.dims} abilities correlate between "
-        f"{lowest['correlation']:.2f} ({lowest['factor_1']} with {lowest['factor_2']}) and {highest:.2f}; "
-        f"the median is {middle:.2f}."
+        f"With {short_label(fit.spec.name)}, the {fit.spec.dims} abilities correlate between "
+        f"{lowest['correlation']:.2f} ({lowest['factor_1']} with {lowest['factor_2']}; 95 % interval for "
+        f"models like these {lowest['population_low']:.2f} to {lowest['population_high']:.2f}) and "
+        f"{highest:.2f}; the median is {middle:.2f}."
     )
     correlations = fit.factor_correlations
     assert correlations is not None  # the caller checked
@@ -348,11 +381,12 @@ def _correlations(name: str, fit: FitResult) -> Section:
         claim=claim,
         figures=[figure],
         how="Confirmatory fit to every observed response; correlation of the second moments of theta over "
-        "the models of this pool. No interval is computed yet.",
+        "the models of this pool. The panel interval covers measurement error alone (parametric bootstrap); "
+        "the population interval also that other models might have been in the pool.",
         otherwise="Correlations near 1 mean that the categories order the models alike, lower ones do not.",
         table=table.drop(columns="model"),
         columns=COLUMNS,
-        formats={"correlation": ".3f"},
+        formats=CORRELATION_FORMATS,
         caption="Correlation of every pair of dimensions.",
         file="factor_correlations.csv",
     )
@@ -473,6 +507,48 @@ def _conditions(verdict: Verdict) -> Section:
     )
 
 
+def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | None) -> list[Section]:
+    """Does the decisive gain hold over families of related models?"""
+    evidence = verdict.evidence.dropna(subset="cluster_low")
+    if evidence.empty:
+        return []
+    row = decisive(evidence)
+    gain = shown(Interval(row["difference"], row["cluster_low"], row["cluster_high"]))
+    holds = "holds" if row["cluster_low"] > 0 else "is not established"
+    over = f"over whole families of models (column {family})" if family else "over single models"
+    n = "" if family is None or matrix is None else f"{matrix.subjects[family].nunique()} families. "
+    return [
+        Section(
+            place="evidence",
+            title="Family resemblance",
+            claim=f"Resampled {over}, what {short_label(row['challenger'])} gains {holds}: {gain}.",
+            how=f"{n}Bootstrap of whole families over all held-out responses, {N_DRAWS:,} draws; below "
+            f"{FEW_CLUSTERS} families a t interval.",
+            otherwise="A gain that a few related models bring would have an interval that includes 0.",
+            table=evidence[["challenger", "difference", "cluster_low", "cluster_high"]],
+            columns=COLUMNS,
+            formats=FORMATS,
+            caption="Gain of every richer model with its interval over families.",
+            file="over_families.csv",
+        )
+    ]
+
+
+def _power_card(power: Power | None) -> list[Section]:
+    if power is None:
+        return []
+    return [
+        Section(
+            place="evidence",
+            title="Power of the verdict",
+            claim=f"In {power.power:.0%} of {power.n_panels} simulated panels of this size, the same "
+            f"comparison finds dimensions that correlate {power.correlation:g}.",
+            how=f"Simulated from this audit's item parameters ({power.factors}), refitted on its splits.",
+            otherwise=f"Below {MIN_POWER:.0%}, finding no further dimension says little.",
+        )
+    ]
+
+
 def _nested(comparison: Comparison) -> Section:
     findings = comparison.findings
     n = int((comparison.table["structure"] != "baseline").sum())
@@ -504,12 +580,18 @@ def _limits(
     verdict: Verdict,
     full: Mapping[str, FitResult],
     matrix: ResponseMatrix | None,
+    family: str | None,
 ) -> list[Section]:
     limits = [
         (
-            "The intervals cover the choice of held-out responses, not another choice of models.",
-            "Models of one developer resemble each other, so the pool counts for fewer than its number. An "
-            "interval over developers is not computed yet.",
+            "The intervals of the held-out comparison cover the choice of responses, not of models.",
+            "Models of one developer resemble each other, so the pool counts for fewer than its number. "
+            + (
+                f"The interval over families (column {family}) allows for that."
+                if family
+                else "No column names the families here: give one with --cluster, or the verdict takes "
+                "models as unrelated."
+            ),
         ),
         *_power_limit(verdict),
         *_restart_limits(comparison, verdict),
@@ -530,8 +612,8 @@ def _power_limit(verdict: Verdict) -> list[tuple[str, str]]:
     return [
         (
             "No evidence for more dimensions is not evidence for one.",
-            "How often a pool of this size would reveal dimensions that correlate .8 (the power) is not "
-            "computed yet.",
+            "A pool of this size reveals dimensions that correlate .8 only so often (its power); below a "
+            f"power of {MIN_POWER:.0%} one dimension is never called supported.",
         )
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +42,10 @@ ITEMS = [
     "pass_rate",
     "responses",
 ]
-CORRELATIONS = ["model", "factor_1", "factor_2", "correlation"]
+CORRELATIONS = [
+    "model", "factor_1", "factor_2", "correlation", "population_low", "population_high", "panel_low",
+    "panel_high", "measurement_sd",
+]  # fmt: skip
 
 
 def abilities_table(fits: Mapping[str, FitResult], seed: int = 0) -> pd.DataFrame:
@@ -135,22 +137,34 @@ def _items_of(name: str, fit: FitResult) -> pd.DataFrame:
     return pd.concat(frames)
 
 
-def correlations_table(fits: Mapping[str, FitResult]) -> pd.DataFrame:
-    """Correlation of every pair of factors, under every fit that learns correlations.
+def correlations_table(
+    fits: Mapping[str, FitResult], matrix: ResponseMatrix, *, seed: int = 0, workers: int | None = None
+) -> pd.DataFrame:
+    """Correlation of every pair of factors with its two intervals, under every fit that learns correlations.
+
+    Parameters
+    ----------
+    fits : mapping of str to FitResult
+        Fits to every observed cell.
+    matrix : ResponseMatrix
+        The matrix that was fitted.
+    seed : int
+        Of the parametric bootstrap behind the intervals.
+    workers : int, optional
 
     Returns
     -------
     DataFrame
-        ``model, factor_1, factor_2, correlation``: estimated from the second moments of the abilities of
-        this panel, see `FitResult.factor_correlations`.
+        ``model``, and the columns of `irtaudit.irt.correlations.factor_correlation_intervals`.
     """
-    rows = [
-        (name, first, second, fit.factor_correlations.loc[first, second])
-        for name, fit in fits.items()
-        if fit.factor_correlations is not None
-        for first, second in combinations(fit.spec.factors, 2)
-    ]
-    return pd.DataFrame(rows, columns=CORRELATIONS)
+    from irtaudit.irt.correlations import factor_correlation_intervals
+
+    frames = []
+    for name, fit in fits.items():
+        if fit.spec.correlated:
+            found = factor_correlation_intervals(fit, matrix, seed=seed, workers=workers)
+            frames.append(found.assign(model=name))
+    return _stacked(frames, CORRELATIONS)
 
 
 def _stacked(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:

@@ -57,10 +57,10 @@ POWERFUL = "the audit could have seen more dimensions"
 STATES = MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
 _OPEN_CLUSTERS = (
     "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
-    "it is not computed yet, so the answer stays open."
+    "it was not computed, so the answer stays open."
 )
 _OPEN_POWER = (
-    "A power of at least .80 to see correlations of .8 would make it 'supported'; it is not computed yet, so "
+    "A power of at least .80 to see correlations of .8 would make it 'supported'; it was not computed, so "
     "the answer stays open."
 )
 CONDITIONS = ["condition", "state", "detail"]

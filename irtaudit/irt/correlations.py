@@ -20,7 +20,7 @@ N_REFITS = 25
 PANEL_FACTOR, PANEL_FACTOR_HIGH, HIGH = 1.25, 1.5, 0.9
 """The panel interval's stretch of the measurement error, and the correlation from which it is the larger."""
 COLUMNS = [
-    "factor_a", "factor_b", "correlation", "population_low", "population_high", "panel_low", "panel_high",
+    "factor_1", "factor_2", "correlation", "population_low", "population_high", "panel_low", "panel_high",
     "measurement_sd",
 ]  # fmt: skip
 
@@ -59,7 +59,7 @@ def factor_correlation_intervals(
     Returns
     -------
     DataFrame
-        One row per pair of factors: ``factor_a, factor_b, correlation, population_low, population_high,
+        One row per pair of factors: ``factor_1, factor_2, correlation, population_low, population_high,
         panel_low, panel_high, measurement_sd`` (of z).
 
     Raises

@@ -63,7 +63,7 @@ def test_a_file_gives_a_verdict_three_lines_of_evidence_and_a_report(run, files,
     )  # fmt: skip
     assert found.exit_code == 0, found.stderr
     lines = found.stdout.splitlines()
-    assert lines[0] == "Score = skill: inconclusive"
+    assert lines[0] == "Score = skill: not supported"
     assert len([line for line in lines if line.startswith("  ")]) == 3
     assert lines[-1] == f"Report: {Path('irtaudit-report', 'report.html')}"
     assert (tmp_path / "irtaudit-report" / "report.html").stat().st_size > 10_000

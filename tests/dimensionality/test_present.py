@@ -8,12 +8,15 @@ from comparison_panels import panel, restarts, rows
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import assemble
+from irtaudit.dimensionality.gates import Power
 from irtaudit.dimensionality.present import band_shares, present, restart_spread
+from irtaudit.dimensionality.tables import correlations_table
 from irtaudit.dimensionality.verdict import judge
 from irtaudit.irt.fit import fit
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.report.page import render_report
 from irtaudit.report.section import PLACES
+from irtaudit.stats.resampling import Interval
 
 CHALLENGERS = {"confirmatory_kind_2pl": 0.02, "exploratory_2d_2pl": -0.02}
 
@@ -137,10 +140,13 @@ def test_guessing_that_the_data_cannot_tell_is_a_limit(matrix):
     assert any(claim.startswith("Guessing is not identified for") for claim in claims)
 
 
-def test_factor_correlations_name_the_lowest_pair(full):
-    card = _by_title(present(panel(0.1, CHALLENGERS), full=full))["Factor correlations"]
+def test_factor_correlations_name_the_lowest_pair(full, matrix):
+    table = correlations_table(full, matrix, workers=1)
+    card = _by_title(present(panel(0.1, CHALLENGERS), full=full, correlations=table))["Factor correlations"]
+    low = table.sort_values("correlation").iloc[0]
+    assert f"{low['population_low']:.2f} to {low['population_high']:.2f}" in card.claim
     value = full["confirmatory_kind_2pl"].factor_correlations.loc["a", "b"]
-    assert f"{value:.2f} (a with b)" in card.claim
+    assert f"{value:.2f} (a with b;" in card.claim
     assert f".{round(value * 100):02d}" in card.figures[0].svg
 
 
@@ -170,3 +176,20 @@ def test_band_shares_by_hand():
     assert centres.tolist() == pytest.approx([(1 + 3 + 4) / 3, 5.5])
     assert shares.tolist() == pytest.approx([2 / 3, 0.5])
     assert band_shares(theta, responses, bands=9)[0].size == 5
+
+
+def test_families_and_power_are_cards_where_they_were_computed(matrix):
+    comparison = panel(0.1, CHALLENGERS)
+    assert "Family resemblance" not in _by_title(present(comparison))
+    over = dict.fromkeys(judge(comparison).challengers, Interval(0.05, 0.01, 0.09))
+    decided = judge(comparison, cluster_intervals=over)
+    power = Power(0.35, 40, 0.8, "3 random equal blocks of items")
+    cards = _by_title(present(comparison, decided, matrix=matrix, family=None, power=power))
+    assert "holds" in cards["Family resemblance"].claim
+    assert "0.0100 to 0.0900" in cards["Family resemblance"].claim
+    assert "35% of 40 simulated panels" in cards["Power of the verdict"].claim
+    limits = _limits(present(comparison, decided, matrix=matrix, family=None))
+    assert any("choice of responses, not of models" in claim for claim in limits)
+    doubtful = judge(comparison, cluster_intervals=dict.fromkeys(over, Interval(0.05, -0.01, 0.11)))
+    card = _by_title(present(comparison, doubtful, matrix=matrix))["Family resemblance"]
+    assert "is not established" in card.claim

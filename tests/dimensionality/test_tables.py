@@ -93,17 +93,18 @@ def test_a_3pl_has_guesses(fits, matrix):
     assert table["guess_sd"].gt(0).all()
 
 
-def test_correlations_come_from_fits_that_learn_them(fits):
-    table = correlations_table(fits)
+def test_correlations_come_from_fits_that_learn_them(fits, matrix):
+    table = correlations_table(fits, matrix, workers=1)
     assert table[["model", "factor_1", "factor_2"]].to_numpy().tolist() == [
         ["confirmatory_kind_2pl", "verbal", "visual"]
     ]
     expected = fits["confirmatory_kind_2pl"].factor_correlations.loc["verbal", "visual"]
-    assert table["correlation"].iloc[0] == expected
+    assert table["correlation"].iloc[0] == pytest.approx(expected)
+    assert table["population_low"].iloc[0] < table["panel_low"].iloc[0] < expected
 
 
 def test_without_fits_the_tables_are_empty_but_have_their_columns(matrix):
-    for table in (abilities_table({}), items_table({}, matrix), correlations_table({})):
+    for table in (abilities_table({}), items_table({}, matrix), correlations_table({}, matrix)):
         assert isinstance(table, pd.DataFrame)
         assert table.empty
         assert "model" in table

@@ -34,7 +34,7 @@ def test_intervals_of_a_planted_panel() -> None:
     table = factor_correlation_intervals(result, matrix, workers=1)
     assert list(table) == COLUMNS
     row = table.iloc[0]
-    assert (row["factor_a"], row["factor_b"]) == ("a", "b")
+    assert (row["factor_1"], row["factor_2"]) == ("a", "b")
     assert row["correlation"] == pytest.approx(result.factor_correlations.loc["a", "b"])
     assert row["population_low"] < row["panel_low"] < row["correlation"] < row["panel_high"]
     assert row["panel_high"] < row["population_high"] < 1

@@ -1,0 +1,138 @@
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from irtaudit.dimensionality.plan import DEFAULT_MODELS, IrtPlan, paper_grid
+from irtaudit.dimensionality.template import factor_columns, plan_template
+from irtaudit.errors import DataError, PlanError
+from irtaudit.plan import make_plan, plan_sha256, read_plan
+
+HEAD = {"kind": "irt", "schema_version": 1}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A small table of responses with its item and subject tables, in a folder of their own."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    subjects, items = [f"s{i:02d}" for i in range(24)], [f"i{j:02d}" for j in range(12)]
+    cells = pd.DataFrame(rng.integers(0, 2, (24, 12)), pd.Index(subjects, name="subject"), items)
+    cells.to_csv(folder / "responses.csv")
+    (cells * 0.5).to_csv(folder / "scores.csv")
+    kinds = {"kind": ["a", "b"] * 6, "area": list("xxxyyyzzzwww"), "id": range(12), "same": "s"}
+    pd.DataFrame(kinds, pd.Index(items, name="item")).to_csv(folder / "items.csv")
+    developers = {"developer": ["Acme"] * 10 + ["Bolt"] * 9 + ["unknown"] * 5}
+    pd.DataFrame(developers, pd.Index(subjects, name="subject")).to_csv(folder / "models.csv")
+    return folder
+
+
+def planned(**parts):
+    return make_plan(HEAD | parts, IrtPlan)
+
+
+def test_defaults_are_hashed_as_if_they_were_written():
+    plain = planned()
+    spelled = planned(
+        models={"names": list(DEFAULT_MODELS)}, fit={"preset": "default", "restarts": 20}, seed=2026
+    )
+    assert plan_sha256(plain) == plan_sha256(spelled)
+    assert plan_sha256(planned(seed=1)) != plan_sha256(plain)
+    assert plan_sha256(planned(verdict={"margin_share": 0.03})) != plan_sha256(plain)
+
+
+def test_the_paper_grid_is_that_of_the_printed_table():
+    printed = pd.read_csv("tests/reference/harmful_refusal_by_model.csv")["model"]
+    columns = {"3d": "confirmatory_3d", "7d": "confirmatory_7d"}
+    assert set(paper_grid(list(columns))) == set(printed)
+    assert len(paper_grid(["kind"])) == 18
+    assert all(not name.startswith("confirmatory") for name in paper_grid([]))
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"models": {"names": ["bidimensional"]}}, "'bidimensional' is not a model name"),
+        ({"models": {"names": ["exploratory_2d_1pl"]}}, "exploratory 1PL is not defined"),
+        ({"models": {"names": []}}, "models.names"),
+        ({"models": {"challengers": ["exploratory_9d_2pl"]}}, "exploratory_9d_2pl, which names has not"),
+        ({"model": {}}, "did you mean 'models'"),
+        ({"fit": {"preset": "slow"}}, "fit.preset: found 'slow'"),
+        ({"splits": {"n_splits": 1}}, "splits.n_splits"),
+        ({"verdict": {"margin_share": 2.0}}, "verdict.margin_share"),
+        ({"groups": [{"column": "d", "reference": "a", "focal": "a"}]}, "both groups are 'a'"),
+        ({"groups": [{"column": "d", "reference": "a"}]}, "groups.0.focal is missing"),
+        ({"followups": [{"name": "x", "column": "kind", "leave_out": []}]}, "followups.0.leave_out"),
+        ({"data": {"pass_at": 2.0}}, "data.pass_at"),
+        ({"data": {"sha256": "abc"}}, "data.sha256"),
+        ({"kind": "panel"}, "kind"),
+    ],
+)
+def test_a_wrong_key_is_named_with_what_was_expected(parts, said):
+    with pytest.raises(PlanError, match="is not a irt plan|is not an irt plan|irt") as refused:
+        make_plan(HEAD | parts, IrtPlan)
+    assert said in str(refused.value)
+
+
+def test_a_template_is_a_plan_with_the_columns_the_data_hash_and_the_largest_groups(files):
+    text = plan_template(
+        files / "responses.csv", items=files / "items.csv", subjects=files / "models.csv", folder=files.parent
+    )
+    plan = make_plan(tomllib.loads(text), IrtPlan)
+    assert plan.data.responses == "data/responses.csv"
+    assert plan.data.items == "data/items.csv"
+    assert len(plan.data.sha256) == 64
+    assert plan.models.names == (*DEFAULT_MODELS, "confirmatory_kind_2pl", "confirmatory_area_2pl")
+    assert [(g.reference, g.focal) for g in plan.groups] == [("Acme", "Bolt")]
+    assert plan.verdict.cluster == "developer"
+    assert plan.status == "pre-specified"
+    assert "preregistered" in text
+
+
+def test_what_the_template_offers_in_comments_is_valid_when_uncommented(files):
+    text = plan_template(files / "responses.csv", items=files / "items.csv", subjects=files / "models.csv")
+    offered = text.replace("# challengers", "challengers").replace("# pass_at", "pass_at")
+    for line in ("[[followups]]", "name = ", "column = ", "leave_out = ", "heldout = "):
+        offered = offered.replace(f"# {line}", line)
+    plan = make_plan(tomllib.loads(offered), IrtPlan)
+    assert plan.followups[0].column == "kind"
+    assert plan.models.challengers == ("confirmatory_kind_2pl", "confirmatory_area_2pl")
+    assert plan.splits.heldout == "mask.csv"
+
+
+def test_scores_get_the_strict_pass_rule_as_a_guess(files):
+    plan = make_plan(tomllib.loads(plan_template(files / "scores.csv")), IrtPlan)
+    assert plan.data.pass_at == 1.0
+    assert plan.models.names == DEFAULT_MODELS
+    assert plan.groups == ()
+
+
+def test_the_paper_grid_in_a_template(files):
+    text = plan_template(files / "responses.csv", items=files / "items.csv", grid="paper")
+    assert make_plan(tomllib.loads(text), IrtPlan).models.names == paper_grid(["kind", "area"])
+
+
+def test_columns_that_can_be_factors(files):
+    items = pd.read_csv(files / "items.csv", index_col=0)
+    assert factor_columns(items) == ["kind", "area"]
+    assert factor_columns(items.assign(kind=["a", None] * 6)) == ["area"]
+
+
+def test_responses_that_are_none_are_refused(files, tmp_path):
+    with pytest.raises(DataError, match="absent"):
+        plan_template(tmp_path / "absent.csv")
+
+
+def test_a_hostile_name_stays_a_text(files):
+    odd = files / 'a"b\n[x].csv'
+    odd.write_bytes((files / "responses.csv").read_bytes())
+    text = plan_template(odd, folder=files)
+    assert make_plan(tomllib.loads(text), IrtPlan).data.responses == 'a"b\n[x].csv'
+
+
+def test_a_plan_is_read_from_its_file(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('kind = "irt"\nschema_version = 1\nreading = "R"\n', encoding="utf-8")
+    assert read_plan(path, IrtPlan).reading == "R"
