@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 from scipy.stats import rankdata
 
 
@@ -36,3 +37,24 @@ def rank_intervals(
     tail = (1 - level) / 2
     low, high = np.quantile(ranks, [tail, 1 - tail], axis=0)
     return np.floor(low).astype(int), np.ceil(high).astype(int)
+
+
+def probability_greater(means: ArrayLike, sds: ArrayLike) -> NDArray[np.float64]:
+    """Probability that one quantity exceeds another, when the quantities are independent normals.
+
+    Parameters
+    ----------
+    means, sds : (n,) array
+        Mean and SD of each quantity.
+
+    Returns
+    -------
+    (n, n) array
+        ``[i, j]``: that quantity i is the greater one. .5 on the diagonal, and where neither has a spread and
+        both are equal.
+    """
+    m, s = np.asarray(means, dtype=float), np.asarray(sds, dtype=float)
+    difference = m[:, None] - m
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = difference / np.hypot(s[:, None], s)
+    return np.asarray(ndtr(np.where(difference == 0, 0.0, z)))

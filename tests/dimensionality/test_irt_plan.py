@@ -1,4 +1,5 @@
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from irtaudit.dimensionality.template import factor_columns, plan_template
 from irtaudit.errors import DataError, PlanError
 from irtaudit.plan import make_plan, plan_sha256, read_plan
 
+PRINTED = Path(__file__).parents[1] / "reference" / "harmful_refusal_by_model.csv"
 HEAD = {"kind": "irt", "schema_version": 1}
 
 
@@ -21,7 +23,7 @@ def files(tmp_path):
     subjects, items = [f"s{i:02d}" for i in range(24)], [f"i{j:02d}" for j in range(12)]
     cells = pd.DataFrame(rng.integers(0, 2, (24, 12)), pd.Index(subjects, name="subject"), items)
     cells.to_csv(folder / "responses.csv")
-    (cells * 0.5).to_csv(folder / "scores.csv")
+    (cells * 0.5 + 0.5).to_csv(folder / "scores.csv")
     kinds = {"kind": ["a", "b"] * 6, "area": list("xxxyyyzzzwww"), "id": range(12), "same": "s"}
     pd.DataFrame(kinds, pd.Index(items, name="item")).to_csv(folder / "items.csv")
     developers = {"developer": ["Acme"] * 10 + ["Bolt"] * 9 + ["unknown"] * 5}
@@ -44,7 +46,7 @@ def test_defaults_are_hashed_as_if_they_were_written():
 
 
 def test_the_paper_grid_is_that_of_the_printed_table():
-    printed = pd.read_csv("tests/reference/harmful_refusal_by_model.csv")["model"]
+    printed = pd.read_csv(PRINTED)["model"]
     columns = {"3d": "confirmatory_3d", "7d": "confirmatory_7d"}
     assert set(paper_grid(list(columns))) == set(printed)
     assert len(paper_grid(["kind"])) == 18
@@ -71,7 +73,7 @@ def test_the_paper_grid_is_that_of_the_printed_table():
     ],
 )
 def test_a_wrong_key_is_named_with_what_was_expected(parts, said):
-    with pytest.raises(PlanError, match="is not a irt plan|is not an irt plan|irt") as refused:
+    with pytest.raises(PlanError, match="irt") as refused:
         make_plan(HEAD | parts, IrtPlan)
     assert said in str(refused.value)
 
@@ -120,7 +122,7 @@ def test_columns_that_can_be_factors(files):
     assert factor_columns(items.assign(kind=["a", None] * 6)) == ["area"]
 
 
-def test_responses_that_are_none_are_refused(files, tmp_path):
+def test_responses_that_are_none_are_refused(tmp_path):
     with pytest.raises(DataError, match="absent"):
         plan_template(tmp_path / "absent.csv")
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from irtaudit.stats.ranking import rank_intervals
+from irtaudit.stats.ranking import probability_greater, rank_intervals
 
 
 def test_certain_quantities_have_certain_ranks():
@@ -29,3 +29,26 @@ def test_ranks_of_many_equal_quantities_spread_over_the_middle_95_percent():
 def test_same_seed_same_ranks():
     m, s = np.linspace(0, 1, 9), np.full(9, 0.3)
     assert np.array_equal(rank_intervals(m, s, seed=4), rank_intervals(m, s, seed=4))
+
+
+def test_probabilities_of_order_are_those_of_a_simulation_and_sum_to_the_mean_rank():
+    rng = np.random.default_rng(5)
+    m, s = rng.normal(size=6), rng.uniform(0.1, 1.0, 6)
+    draws = rng.normal(m, s, (40_000, 6))
+    p = probability_greater(m, s)
+    simulated = (draws[:, :, None] > draws[:, None, :]).mean(axis=0)
+    off_diagonal = ~np.eye(6, dtype=bool)
+    assert p[off_diagonal] == pytest.approx(simulated[off_diagonal], abs=4 * 0.5 / np.sqrt(40_000))
+    mean_rank = 1 + (draws[:, None, :] > draws[:, :, None]).sum(axis=2).mean(axis=0)
+    assert (1 + p.sum(axis=0) - 0.5) == pytest.approx(mean_rank, abs=4 * 2.5 / np.sqrt(40_000))
+
+
+def test_order_of_certain_quantities():
+    p = probability_greater([1.0, 2.0, 2.0], [0.0, 0.0, 0.0])
+    assert p.tolist() == [[0.5, 0, 0], [1, 0.5, 0.5], [1, 0.5, 0.5]]
+
+
+def test_one_order_and_its_reverse_sum_to_one():
+    p = probability_greater([0.3, -1.0, 2.0], [0.5, 0.0, 1.5])
+    assert p + p.T == pytest.approx(np.ones((3, 3)))
+    assert p[0, 2] == pytest.approx(norm.cdf((0.3 - 2.0) / np.hypot(0.5, 1.5)))

@@ -1,0 +1,237 @@
+"""A plan to start from: what the data offer, every rule with its default, and why one would change it."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from irtaudit.data.read import read_responses
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.screen import merge_small_factors
+from irtaudit.dimensionality.plan import DEFAULT_MODELS, READING, IrtPlan, paper_grid
+from irtaudit.errors import DataError
+from irtaudit.plan import make_plan, toml_text
+
+Grid = Literal["default", "paper"]
+MAX_FACTORS = 12
+"""Categories up to which an item column is proposed as the factors of a model."""
+MIN_GROUP = 8
+"""Models that both groups of a proposed comparison must have."""
+FULL_MARKS = 1.0
+
+
+def plan_template(
+    path: str | Path,
+    *,
+    items: str | Path | None = None,
+    subjects: str | Path | None = None,
+    grid: Grid = "default",
+    folder: str | Path = ".",
+) -> str:
+    """A commented plan for a response matrix, to be edited.
+
+    Item columns with 2 to `MAX_FACTORS` categories become confirmatory models, the two largest groups of the
+    subject column ``developer`` a comparison, and the hash of the data is noted. The text is a valid plan as
+    it stands.
+
+    Parameters
+    ----------
+    path : path
+        Responses, any file or folder that `read_responses` reads; scores pass with full marks.
+    items, subjects : path, optional
+        Tables that describe items and subjects.
+    grid : {"default", "paper"}
+        Which models: six, or every one of the source paper's tables.
+    folder : path
+        Where the plan will stand: paths in it are relative to that.
+
+    Raises
+    ------
+    DataError, StorageError
+        If the responses cannot be read.
+    """
+    matrix, pass_at = _read(path, items, subjects)
+    files = {
+        name: _beside(file, folder)
+        for name, file in (("responses", path), ("items", items), ("subjects", subjects))
+    }
+    text = "\n".join([*_head(path), *_data(matrix, files, pass_at), *_models(matrix, grid), *_rules(matrix)])
+    make_plan(tomllib.loads(text), IrtPlan, where="the plan template")
+    return text + "\n"
+
+
+def _read(
+    path: str | Path, items: str | Path | None, subjects: str | Path | None
+) -> tuple[ResponseMatrix, float | None]:
+    """The matrix, and the pass rule that it needed."""
+    try:
+        return read_responses(path, items=items, subjects=subjects), None
+    except DataError as error:
+        if "pass_at" not in str(error):
+            raise
+    return read_responses(path, items=items, subjects=subjects, pass_at=FULL_MARKS), FULL_MARKS
+
+
+def _beside(file: str | Path | None, folder: str | Path) -> str | None:
+    """The file as seen from the folder, with forward slashes."""
+    return None if file is None else Path(os.path.relpath(file, folder)).as_posix()
+
+
+def _head(path: str | Path) -> list[str]:
+    return [
+        f"# A plan for the audit of {_one_line(Path(path).name)}: edit it before you look at any result.",
+        "# Then: irtaudit audit --plan plan.toml --out DIR. Its hash, that of the data, and every flag that",
+        "# overrides the plan stand in the report.",
+        "",
+        'kind = "irt"',
+        "schema_version = 1",
+        f"title = {toml_text(Path(path).stem + ', audited')}",
+        "# The reading under test, in your words. It heads the report.",
+        f"reading = {toml_text(READING)}",
+        "# Address of an independent timestamp, if this plan has one: only then is it called preregistered.",
+        'registration = ""',
+        "# Splits, restarts, nulls and intervals all derive from this.",
+        "seed = 2026",
+    ]
+
+
+def _data(matrix: ResponseMatrix, files: dict[str, str | None], pass_at: float | None) -> list[str]:
+    rule = (
+        f"pass_at = {pass_at}  # scores from here on pass; 1.0: full marks alone. A guess: is it your rule?"
+        if pass_at is not None
+        else "# pass_at = 1.0  # the pass rule, where responses are scores: from here on a response passes"
+    )
+    return [
+        "",
+        "# Paths are relative to this file.",
+        "[data]",
+        *(
+            f"{name} = {toml_text(file)}" if file is not None else f'# {name} = "..."  # table, a row each'
+            for name, file in files.items()
+        ),
+        rule,
+        f"# {matrix.n_subjects} models x {matrix.n_items} items; other names or responses are a deviation.",
+        f'sha256 = "{matrix.sha256}"',
+    ]
+
+
+def _models(matrix: ResponseMatrix, grid: Grid) -> list[str]:
+    columns = factor_columns(matrix.items)
+    factors = tuple(f"confirmatory_{column}_2pl" for column in columns)
+    names = (*DEFAULT_MODELS, *factors) if grid == "default" else paper_grid(columns)
+    return [
+        "",
+        "# unidimensional_2pl, exploratory_3d_2pl, confirmatory_<item column>_2pl; 1pl, 2pl or 3pl.",
+        "# Confirmatory: a dimension per category of the column. Exploratory: found from the data.",
+        *(
+            []
+            if columns
+            else ["# No item column has 2 to 12 categories of three items: none is confirmatory."]
+        ),
+        "[models]",
+        "names = [",
+        *(f"  {toml_text(name)}," for name in names),
+        "]",
+        "# Which of them could show that one dimension is too few. Default: every confirmatory one, and",
+        "# exploratory ones up to four dimensions. More challengers cost power: intervals hold jointly.",
+        "# challengers = [" + ", ".join(map(toml_text, factors or ("exploratory_2d_2pl",))) + "]",
+        *_followup(matrix.items, columns),
+    ]
+
+
+def factor_columns(items: pd.DataFrame) -> list[str]:
+    """Item columns that can be the factors of a model: fewest categories first.
+
+    Parameters
+    ----------
+    items : DataFrame
+        Item table.
+    """
+    sizes = {}
+    for column in items:
+        if not items[column].isna().any() and isinstance(column, str) and column.strip():
+            labels, _ = merge_small_factors(items[column])
+            counts = labels.value_counts()
+            if 2 <= len(counts) <= MAX_FACTORS and counts.min() >= 3:
+                sizes[column] = len(counts)
+    return sorted(sizes, key=sizes.__getitem__)
+
+
+def _followup(items: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    column = columns[0] if columns else "category"
+    largest = str(items[column].value_counts().index[0]) if columns else "..."
+    return [
+        "",
+        "# The comparison once more without some items: does the answer rest on them?",
+        "# [[followups]]",
+        f"# name = {toml_text(f'without {largest}')}",
+        f"# column = {toml_text(column)}",
+        f"# leave_out = [{toml_text(largest)}]",
+    ]
+
+
+def _rules(matrix: ResponseMatrix) -> list[str]:
+    plan = IrtPlan(kind="irt", schema_version=1)
+    splits, fit, verdict = plan.splits, plan.fit, plan.verdict
+    return [
+        "",
+        "[splits]",
+        f"n_splits = {splits.n_splits}  # each holds out other responses at random",
+        f"test_fraction = {splits.test_fraction}",
+        "stratified = false  # true: the same share of passes as of fails is held out",
+        '# heldout = "mask.csv"  # your own held-out cells instead: columns split, subject, item',
+        "",
+        "[fit]",
+        f'preset = "{fit.preset}"  # or "paper" (2,000 plain epochs), "quick" (a first look)',
+        f"restarts = {fit.restarts}  # random starts per model and split; training likelihood chooses one",
+        "",
+        "# Where the verdict draws its lines (these are the defaults).",
+        "[verdict]",
+        f"margin_share = {verdict.margin_share}  # smallest gain that counts, of what one dimension gains",
+        f'min_power = {verdict.min_power}  # that "supported" asks for',
+        f"power_correlation = {verdict.power_correlation}  # correlation of the factors that power is about",
+        *_cluster(matrix.subjects),
+        *_groups(matrix.subjects),
+    ]
+
+
+def _cluster(subjects: pd.DataFrame) -> list[str]:
+    known = "developer" in subjects
+    return [
+        f'{"" if known else "# "}cluster = "developer"  # subject column of related models'
+        + ("" if known else "; without one they are taken as unrelated")
+    ]
+
+
+def _groups(subjects: pd.DataFrame) -> list[str]:
+    """The two largest developers, as a comparison to confirm or delete."""
+    counts = subjects["developer"].value_counts() if "developer" in subjects else pd.Series(dtype=int)
+    counts = counts[~counts.index.isin(["unknown", "other"])]
+    found = len(counts) > 1 and counts.iloc[1] >= MIN_GROUP
+    first, second = (str(counts.index[0]), str(counts.index[1])) if found else ("...", "...")
+    lines = [
+        "[[groups]]",
+        'column = "developer"',
+        f"reference = {toml_text(first)}",
+        f"focal = {toml_text(second)}",
+    ]
+    says = "A guess: the two largest developers. " if found else ""
+    return [
+        "",
+        "# Groups of models whose items are compared at equal ability (differential item functioning), under",
+        f"# the single score and under each factor. {says}Repeatable.",
+        *(lines if found else _commented(lines)),
+    ]
+
+
+def _commented(lines: Iterable[str]) -> list[str]:
+    return [f"# {line}" for line in lines]
+
+
+def _one_line(text: str) -> str:
+    return toml_text(text)[1:-1]
