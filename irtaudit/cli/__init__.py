@@ -23,6 +23,7 @@ from irtaudit.errors import ConvergenceWarning, IrtAuditError
 COMMANDS = {
     "audit": "irtaudit.cli.audit",
     "convert": "irtaudit.cli.convert",
+    "fetch": "irtaudit.cli.fetch",
     "protocol": "irtaudit.cli.protocol",
     "bundles": "irtaudit.cli.bundles",
     "judge": "irtaudit.cli.judge",

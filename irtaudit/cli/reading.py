@@ -19,9 +19,7 @@ _OPTIONS = (
     click.option("--subject-column", metavar="NAME", help="Column of the subjects, if not recognised."),
     click.option("--item-column", metavar="NAME", help="Column of the items of a long table, likewise."),
     click.option("--response-column", metavar="NAME", help="Column of a long table's responses, likewise."),
-    click.option(
-        "--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0: full marks."
-    ),
+    click.option("--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0 full marks."),
     click.option(
         "--trials",
         type=click.Choice(TRIALS),

@@ -75,7 +75,7 @@ def read_helm(
     for run in find_runs(folder):
         spec = read_json_object(run / "run_spec.json", max_bytes)
         task, model = _task_and_model(spec, run)
-        if wanted is not None and not any(_is_of(task, one) for one in wanted):
+        if wanted is not None and not any(is_of(task, one) for one in wanted):
             continue
         if (task, model) in runs:
             raise DataError(f"{model} has two runs of {task}: {runs[task, model]} and {run}; keep one")
@@ -88,7 +88,8 @@ def read_helm(
     return logs.select(metric=metric, target=target)
 
 
-def _is_of(task: str, wanted: str) -> bool:
+def is_of(task: str, wanted: str) -> bool:
+    """Is this task the scenario `wanted`, arguments or not?"""
     return task == wanted or task.partition(":")[0] == wanted
 
 
