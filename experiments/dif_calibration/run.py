@@ -87,37 +87,35 @@ class Condition:
 
 def _grid() -> tuple[Condition, ...]:
     plain = Condition("no difference", 400)
+    fewer = replace(plain, panels=100)
     planted = Condition("40 vs 40, 2.5 logits", 150, 40, 40, 0, shifted=8, power=True)
+    small = replace(planted, panels=100, reference=21, focal=11, others=49)
     families = replace(plain, panels=200, focal=12, others=48, family_size=3)
+    guessing = replace(fewer, difference=1.0, guess=0.2)
     logistic = ("logistic", "logistic_nonuniform")
     return (
         plain,
         replace(plain, name="difference .5 SD", difference=0.5),
         replace(plain, name="difference 1 SD", difference=1.0),
-        replace(plain, name="difference 1.5 SD", panels=200, difference=1.5),
+        replace(families, name="families of three, SD 1.5", family_sd=1.5),
         planted,
-        replace(planted, name="40 vs 40, 2.5 logits, one-sided", one_sided=True, power=False),
-        replace(planted, name="21 vs 11, 2.5 logits", reference=21, focal=11, others=49),
-        replace(planted, name="21 vs 11, 4 logits", reference=21, focal=11, others=49, shift=4.0),
-        *(replace(families, name=f"families of three, SD {sd}", family_sd=sd) for sd in (0.5, 1.0, 1.5)),
+        replace(small, name="21 vs 11, 2.5 logits"),
+        replace(small, name="21 vs 11, 4 logits", shift=4.0),
+        replace(planted, name="40 vs 40, 2.5 logits, one-sided", panels=100, one_sided=True, power=False),
+        replace(fewer, name="difference 1.5 SD", difference=1.5),
+        replace(families, name="families of three, SD 0.5", panels=100, family_sd=0.5),
+        replace(families, name="families of three, SD 1", panels=100, family_sd=1.0),
         replace(
-            plain, name="12 vs 8 of 40, 150 items", panels=200, reference=12, focal=8, others=20, items=150
+            fewer, name="12 vs 8 of 40, 150 items", panels=200, reference=12, focal=8, others=20, items=150
         ),
-        replace(plain, name="48 vs 33 of 81", panels=200, reference=48, focal=33, others=0, difference=0.9),
-        replace(plain, name="60 vs 60 of 200", panels=100, reference=60, focal=60, others=80, difference=0.5),
-        replace(plain, name="guessing .2, fitted 2PL", panels=200, difference=1.0, guess=0.2),
-        replace(plain, name="guessing .2, fitted 3PL", panels=200, difference=1.0, guess=0.2, family="3pl"),
+        replace(fewer, name="48 vs 33 of 81", reference=48, focal=33, others=0, difference=0.9),
+        replace(fewer, name="60 vs 60 of 200", panels=60, reference=60, focal=60, others=80, difference=0.5),
+        replace(guessing, name="guessing .2, fitted 2PL"),
+        replace(guessing, name="guessing .2, fitted 3PL", family="3pl"),
         *(
-            replace(
-                c,
-                name=f"{c.name}, penalty {penalty:g}",
-                panels=100,
-                penalty=penalty,
-                screens=logistic,
-                power=False,
-            )
+            replace(c, name=f"{c.name}, penalty {penalty:g}", panels=60, penalty=penalty, screens=logistic)
             for penalty in (0.1, 0.3, 3.0, 10.0)
-            for c in (replace(plain, name="no difference"), planted)
+            for c in (plain, replace(planted, power=False))
         ),
     )
 
@@ -245,7 +243,7 @@ def study(config: Config, out: Path) -> pd.DataFrame:
         )
         out.mkdir(parents=True, exist_ok=True)
         table.round(4).to_csv(path, index=False)
-        print(f"{c.name}: {time.process_time() - start:.0f} CPU s")
+        print(f"{c.name}: {time.process_time() - start:.0f} CPU s", flush=True)
         print(
             rows[["screen", "family_rate", "family_rate_cluster", "item", "power", "power_printed"]].round(3)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,49 @@ def audit_dif(
         results.append(result_of(matrix, groups, found, cluster or group, options, verdict))
     whole = join(results)
     return replace(whole, notes=(*notes, *whole.notes))
+
+
+def compare_groups(
+    matrix: ResponseMatrix,
+    fits: Sequence[FitResult],
+    groups: Sequence[Groups],
+    *,
+    cluster: str | None = None,
+    options: DifOptions | None = None,
+    verdict: str | None = None,
+) -> DifResult:
+    """Several comparisons in the scopes of several fits, see :func:`audit_dif`.
+
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+    fits : sequence of FitResult
+        The single score's model and confirmatory ones; none: totals are matched.
+    groups : sequence of Groups
+        At least one.
+    cluster, options, verdict
+        As in :func:`audit_dif`.
+
+    Returns
+    -------
+    DifResult
+        Comparison by comparison, in each the scopes of the fits in turn.
+    """
+    return join(
+        [
+            audit_dif(
+                matrix,
+                fit,
+                group=pair.column,
+                levels=(pair.reference, pair.focal),
+                cluster=cluster,
+                options=options,
+                verdict=verdict,
+            )
+            for pair in groups
+            for fit in (fits or [None])
+        ]
+    )
 
 
 def _families(matrix: ResponseMatrix, column: str) -> Array:

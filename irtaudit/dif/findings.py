@@ -15,12 +15,11 @@ from irtaudit.dif.control import random_groups
 from irtaudit.dif.effects import EFFECT_OF, Effect, effect_functions, effects_needed
 from irtaudit.dif.families import FamilyEffect, conditional_logits, family_effect
 from irtaudit.dif.matching import Matching, match
-from irtaudit.dif.null import Judged, family_effects, judge, no_dif, simulate
+from irtaudit.dif.null import Draw, Judged, family_effects, judge, no_dif, simulate
 from irtaudit.dif.observed import TESTABLE, Gathered, reasons, stratum_counts
 from irtaudit.dif.options import DifOptions, ScreenName
 from irtaudit.dif.power import power_curves
 from irtaudit.dif.purify import find_anchors
-from irtaudit.stats.binary_panels import Draw
 
 Array = NDArray[Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from irtaudit.dif.contrast import Contrast
 from irtaudit.dif.effects import Effect
 from irtaudit.dif.options import LEVEL, ScreenName
-from irtaudit.stats.binary_panels import Draw
 from irtaudit.stats.logistic import sigmoid_in_place
 from irtaudit.stats.simulated import cutoff, exceeds, family_p, simulated_p, standardised
 
 Array = NDArray[Any]
+Draw = Callable[[np.random.Generator, int], Array]
+"""From a generator and a number of matrices to (simulation, subject, item) float32 responses."""
+
 CELLS_AT_ONCE = 1_000_000
 """Cells simulated together, a few megabytes."""
 STANDARDISED: frozenset[ScreenName] = frozenset({"mh_z"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import pandas as pd
 
@@ -144,6 +145,12 @@ class DifResult:
     notes: tuple[str, ...] = ()
 
     @property
+    def files(self) -> dict[str, pd.DataFrame]:
+        """Tables to write, by the stem of their file name."""
+        names = {"items": "dif", **{name: f"dif_{name}" for name in self.tables if name != "items"}}
+        return {names[name]: table for name, table in self.tables.items() if len(table)}
+
+    @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by name."""
         return {
@@ -248,3 +255,30 @@ def flags_lost(result: DifResult, single: str) -> pd.DataFrame:
         )
     columns = ["comparison", "screen", "scopes", "single_flags", "kept", "lost", "gained"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def comparisons(result: DifResult) -> list[DifResult]:
+    """Each comparison as a result of its own, in order."""
+    return [_only(result, "comparison", name) for name in result.flags["comparison"].unique()]
+
+
+def scopes(result: DifResult) -> list[DifResult]:
+    """Each scope as a result of its own, in order."""
+    return [_only(result, "scope", name) for name in result.flags["scope"].unique()]
+
+
+def _only(result: DifResult, column: str, value: str) -> DifResult:
+    return with_rows(result, lambda table: table[column] == value)
+
+
+def with_rows(result: DifResult, chosen: Callable[[pd.DataFrame], pd.Series]) -> DifResult:
+    """The result with some rows of every table.
+
+    Parameters
+    ----------
+    result : DifResult
+    chosen : function
+        From a table to one boolean per row.
+    """
+    tables: dict[str, Any] = {name: table[chosen(table)] for name, table in result.tables.items()}
+    return replace(result, **tables)

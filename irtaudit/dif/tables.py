@@ -142,9 +142,7 @@ def _simulated(judged: Judged, options: DifOptions) -> pd.DataFrame:
 
 def _tested(classical: pd.DataFrame, testable: Array) -> pd.DataFrame:
     """Flags by the classical test; family-wise by Holm's procedure. There is no pooled cut-off."""
-    p, chi2, effect = (
-        np.where(testable, classical[name], np.nan) for name in ("p_chi2", "chi2", "effect")
-    )
+    p, chi2, effect = (np.where(testable, classical[name], np.nan) for name in ("p_chi2", "chi2", "effect"))
     p_family = adjusted(p, "holm")
     return pd.DataFrame(
         {

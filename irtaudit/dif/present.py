@@ -1,0 +1,722 @@
+"""Test 2 in the reader's words: group comparisons become sections of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from irtaudit.dif.options import LEVEL, SCREENS
+from irtaudit.dif.power import TARGET
+from irtaudit.dif.result import DifResult, comparisons, flags_lost, overlap, with_rows
+from irtaudit.dif.scopes import SINGLE
+from irtaudit.dif.words import (
+    COLUMNS,
+    FORMATS,
+    LARGE,
+    SCREEN_NAMES,
+    answer,
+    best_shift,
+    flag_counts,
+    heading,
+    headline,
+    item_sentence,
+    pair,
+    single_scope,
+)
+from irtaudit.report.curves import small_curves
+from irtaudit.report.figures import CARD_WIDTH, GREY, PAGE_WIDTH, SERIES, SERIES_MARKERS, draw
+from irtaudit.report.section import Figure, Fold, Section
+from irtaudit.report.section import Verdict as Answer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+READING = "Equally able models of both groups pass each item equally often"
+MAX_FOLDS = 100
+"""Items per comparison that get curves of their own on the page: flagged ones first, then by p-value."""
+SMALL_GROUP = 20
+LABELLED = 5
+"""Items that are named in a scatter plot."""
+STRONGEST = 8
+"""Items in the plot of cut-offs."""
+
+
+def present(result: DifResult) -> list[Section]:
+    """Sections of the report that show group comparisons: evidence, limits, tables and method.
+
+    Parameters
+    ----------
+    result : DifResult
+
+    Returns
+    -------
+    list of Section
+    """
+    sections: list[Section] = []
+    for part in comparisons(result):
+        single = single_scope(part)
+        sections += [
+            _groups(result, part),
+            *([_single(result, single)] if single is not None else []),
+            *_scoped(result, part),
+            *_families(result, part),
+            *_power(result, part),
+            *_control(result, part),
+            _items(result, part),
+        ]
+    return [*sections, *_limits(result), _flag_table(result), _method(result)]
+
+
+def present_alone(result: DifResult, holds_for: Mapping[str, str], claim: str = READING) -> list[Section]:
+    """Sections of a report on group comparisons alone, its answer and picture included.
+
+    Parameters
+    ----------
+    result : DifResult
+    holds_for : mapping of str to str
+        What the answer holds for: pool, data, version.
+    claim : str
+        The reading under test.
+
+    Returns
+    -------
+    list of Section
+    """
+    found = answer(result)
+    head = Section(
+        place="answer",
+        claim=found.because,
+        text=f"What would change this answer? {found.what_would_change}",
+        verdict=Answer(reading=claim, word=found.word, holds_for=holds_for),
+    )
+    return [head, _picture(result), *present(result)]
+
+
+# Who is compared ---------------------------------------------------------------------------------------
+
+
+def _groups(whole: DifResult, part: DifResult) -> Section:
+    table = part.groups[part.groups["scope"] == part.groups["scope"].iloc[0]]
+    reference, focal = (row for _, row in table.iterrows())
+    gap = 100 * abs(reference["mean"] - focal["mean"])
+    claim = (
+        f"{reference['n_models']} {reference['level']} models pass {reference['mean']:.1%} of the items on "
+        f"average, {focal['n_models']} {focal['level']} models {focal['mean']:.1%}. These {gap:.1f} points "
+        "may all be ability: they are not DIF."
+    )
+    return Section(
+        place="evidence",
+        title=heading(whole, part, "Who is compared"),
+        claim=claim,
+        text="DIF asks something else: do models of both groups that are equally able pass the same item "
+        "equally often? Where they do not, the item measures something besides ability.",
+        figures=[
+            draw(
+                partial(_paint_groups, table=table),
+                alt=claim,
+                caption="Dot: mean of the group's models; thick line: one standard deviation to either side; "
+                "thin line: from the lowest to the highest.",
+                height=1.5,
+            )
+        ],
+        table=part.groups.drop(columns=["comparison"]),
+        columns=COLUMNS,
+        formats=FORMATS,
+        caption="Pass rates over models, and abilities, by group and scope.",
+        how="Means over models, before any matching.",
+        otherwise="Nothing: this describes the groups and tests nothing.",
+    )
+
+
+def _paint_groups(axes: Axes, table: pd.DataFrame) -> None:
+    for at, (_, row) in enumerate(table.iterrows()):
+        low, high = max(row["mean"] - row["sd"], 0), min(row["mean"] + row["sd"], 1)
+        axes.plot([row["min"], row["max"]], [at, at], color=SERIES[at], linewidth=1)
+        axes.plot([low, high], [at, at], color=SERIES[at], linewidth=4, solid_capstyle="butt")
+        axes.plot(row["mean"], at, SERIES_MARKERS[at], color=SERIES[at], markersize=8)
+    names = [f"{row['level']} ({row['n_models']})" for _, row in table.iterrows()]
+    axes.set(yticks=[0, 1], yticklabels=names, ylim=(1.6, -0.6), xlim=(0, 1))
+    axes.set_xlabel("share of items passed")
+
+
+# What is flagged ---------------------------------------------------------------------------------------
+
+
+def _picture(result: DifResult) -> Section:
+    part = comparisons(result)[0]
+    shown = single_scope(part) or part
+    return Section(
+        place="picture",
+        title=heading(result, part, "Every item at equal ability"),
+        claim=_flag_claim(shown),
+        figures=[_scatter(shown, wide=True)],
+    )
+
+
+def _flag_claim(part: DifResult) -> str:
+    """Family-wise flags of the headline screens in a sentence or two."""
+    flags, screens = part.flags, headline(part.options)
+    shared = overlap(part)
+    claim = f"Of {flags['n_testable'].max()} testable items, {flag_counts(flags, screens)}"
+    if len(screens) > 1 and len(shared):
+        claim += f" ({shared['both'].sum()} by both)"
+    claim += ", where one flag in twenty audits is due to chance."
+    if flags.loc[flags["screen"].isin(screens), "family_cluster_flags"].notna().any():
+        held = flag_counts(flags, screens, "family_cluster_flags", verb="")
+        claim += f" If relatives may resemble each other: {held}."
+    return claim
+
+
+def _scatter(part: DifResult, *, wide: bool) -> Figure:
+    """Effect against pass rate of every item, by the headline screen that flags most."""
+    flags = part.flags[part.flags["screen"].isin(headline(part.options))].set_index("screen")
+    screen = str(flags["family_flags"].idxmax())
+    items = part.items[(part.items["screen"] == screen) & part.items["testable"]]
+    n_flagged = int(items["flag_family"].sum())
+    paint = partial(_paint_scatter, items=items, part=part, labelled=wide)
+    return draw(
+        paint,
+        alt=f"{n_flagged} of {len(items)} items stand out from the others at equal ability.",
+        caption="Each dot is an item: how hard it is, and how far the groups are apart on it at equal "
+        f"ability ({SCREEN_NAMES[screen]}). Zero is no DIF. Named and coloured: flagged. Dots far out "
+        "without a colour rest on few passes or fails and are no further out than chance takes them.",
+        width=PAGE_WIDTH if wide else CARD_WIDTH,
+        height=3.6 if wide else 2.8,
+        phone_height=3.4 if wide else None,
+    )
+
+
+def _paint_scatter(axes: Axes, items: pd.DataFrame, part: DifResult, labelled: bool) -> None:
+    reference, focal = pair(part)
+    rate = (items["pass_rate_reference"] + items["pass_rate_focal"]) / 2
+    flagged = items["flag_family"].to_numpy(dtype=bool)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.plot(rate[~flagged], items["effect"][~flagged], ".", color=GREY, alpha=0.6, markersize=4)
+    for favoured, at in ((reference, 0), (focal, 1)):
+        chosen = flagged & (items["favours"] == favoured).to_numpy()
+        axes.plot(rate[chosen], items["effect"][chosen], SERIES_MARKERS[at], color=SERIES[at])
+    if labelled:
+        for index in items[flagged].nsmallest(LABELLED, "p_family").index:
+            spot, name = (rate[index], items["effect"][index]), str(items["item"][index])
+            offset, side = ((6, 3), "left") if spot[0] < 0.7 else ((-6, 3), "right")
+            axes.annotate(name, spot, offset, textcoords="offset points", ha=side)
+    size = 1.15 * float(items["effect"].abs().max() or 1.0)
+    axes.set(xlim=(0, 1), ylim=(-size, size))
+    axes.set_xlabel("share of compared models that pass (mean of both groups)")
+    axes.set_ylabel("difference at equal ability (logits)")
+    for height, side, level in ((0.98, "top", reference), (0.02, "bottom", focal)):
+        axes.text(0.02, height, f"easier for {level}", transform=axes.transAxes, va=side, color=GREY)
+
+
+def _single(whole: DifResult, part: DifResult) -> Section:
+    strongest = _strongest(part)
+    text = f"The clearest: {item_sentence(strongest.iloc[0], pair(part))}." if len(strongest) else ""
+    if whole.verdict == "not supported" and len(strongest):
+        text += (
+            "\n\nTest 1 says that one score does not describe these responses. Then a difference in a second "
+            "ability looks like DIF: these flags are read as DIF or multidimensionality."
+        )
+    return Section(
+        place="evidence",
+        title=heading(whole, part, "DIF under the single score"),
+        claim=_flag_claim(part),
+        text=text,
+        figures=[_scatter(part, wide=False)],
+        table=strongest if len(strongest) else None,
+        columns=COLUMNS,
+        formats=FORMATS,
+        caption="Every family-wise flag of any screen, clearest first.",
+        how=_how(part),
+        otherwise="A statistic beyond the cut-off, or none beyond it: the cut-off is what the largest of all "
+        "items reaches in one simulated audit of twenty.",
+    )
+
+
+def _strongest(part: DifResult) -> pd.DataFrame:
+    flagged = part.items[part.items["flag_family"]].sort_values("p_family", kind="stable")
+    columns = ["item", "scope", "screen", "favours", "pass_rate_reference", "pass_rate_focal", "effect"]
+    table = flagged[[*columns, "p_family", "p_family_cluster", "reading"]]
+    return table.drop(columns=["scope"] if table["scope"].nunique() < 2 else [])
+
+
+def _how(part: DifResult) -> str:
+    o = part.options
+    matched = "fitted ability" if o.match == "theta" else "number of items passed"
+    if not o.n_simulations:
+        return f"Chi-square tests within strata of equal {matched}; over all items by Holm's procedure."
+    return (
+        f"Groups matched on {matched}; each statistic against {o.n_simulations:,} matrices simulated from "
+        "the fitted model, in which the group makes no difference."
+    )
+
+
+# Scopes ------------------------------------------------------------------------------------------------
+
+
+def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
+    scoped = with_rows(part, lambda table: table["scope"] != SINGLE)
+    if scoped.flags.empty:
+        return []
+    screens = headline(part.options)
+    lost = flags_lost(part, SINGLE)
+    lost = lost[lost["screen"].isin(screens) & (lost["single_flags"] > 0)]
+    names = list(dict.fromkeys(scoped.flags["scope"].str.partition(":")[0]))
+    claim = (
+        f"Matched within the {scoped.flags['scope'].nunique()} scopes of {' and '.join(names)} instead of "
+        f"over one score, {flag_counts(scoped.flags, screens)} over the items of a scope together."
+    )
+    text = [_lost_sentence(row) for _, row in lost.iterrows()]
+    text.append(
+        "Matching within a scope estimates ability from the scope's own items, so it can absorb real "
+        "differences between the groups in that scope: flags that go are consistent with an aggregation "
+        "effect but do not show that the groups are alike."
+    )
+    strongest = _strongest(scoped)
+    figure = draw(
+        partial(_paint_scopes, flags=part.flags, screens=screens),
+        alt=claim,
+        caption="Items flagged over all items of a scope together. Each scope has an ability of its own.",
+        height=0.9 + 0.32 * part.flags["scope"].nunique(),
+    )
+    return [
+        Section(
+            place="evidence",
+            title=heading(whole, part, "DIF under scoped scores"),
+            claim=claim,
+            text="\n\n".join(text),
+            figures=[figure],
+            table=strongest if len(strongest) else None,
+            columns=COLUMNS,
+            formats=FORMATS,
+            caption="Every family-wise flag within a scope.",
+            how=f"As under the single score, with one ability for each level of {' and '.join(names)}.",
+            otherwise="As many flags within the scopes as under the single score.",
+        )
+    ]
+
+
+def _lost_sentence(row: pd.Series) -> str:
+    return (
+        f"{SCREEN_NAMES[row['screen']].capitalize()}: of {row['single_flags']} flags under the single score "
+        f"{row['lost']} go and {row['kept']} stay when models are matched within {row['scopes']}; "
+        f"{row['gained']} are new."
+    )
+
+
+def _paint_scopes(axes: Axes, flags: pd.DataFrame, screens: list[str]) -> None:
+    names = list(flags["scope"].unique())
+    for at, screen in enumerate(screens):
+        counts = flags[flags["screen"] == screen].set_index("scope")["family_flags"].reindex(names)
+        places = np.arange(len(names)) + 0.22 * (at - (len(screens) - 1) / 2)
+        axes.hlines(places, 0, counts, color=SERIES[at], linewidth=2)
+        axes.plot(counts, places, SERIES_MARKERS[at], color=SERIES[at], label=SCREEN_NAMES[screen])
+    most = max(float(flags["family_flags"].max()), 1.0)
+    axes.set(yticks=range(len(names)), yticklabels=names, xlim=(-0.03 * most, 1.1 * most))
+    axes.invert_yaxis()
+    axes.set_xlabel("flagged items")
+    axes.set_xticks(range(0, int(most) + 1, max(1, int(most) // 5)))
+    axes.legend(frameon=False, loc="lower right", fontsize=8)
+
+
+# Relatives ---------------------------------------------------------------------------------------------
+
+
+def _families(whole: DifResult, part: DifResult) -> list[Section]:
+    shown = single_scope(part) or part
+    family = shown.families.iloc[0] if len(shown.families) else None
+    if family is None or np.isnan(family["sd"]):
+        return []
+    flags = shown.flags[shown.flags["screen"].isin(headline(part.options))]
+    screen = str(flags.set_index("screen")["family_flags"].idxmax())
+    cut = flags[flags["screen"] == screen].iloc[0]
+    plain, kept = int(flags["family_flags"].sum()), int(flags["family_cluster_flags"].sum())
+    claim = (
+        f"Models of one {family['cluster']} share what is particular about an item: shifts with an SD of "
+        f"{family['sd']:.2f} logits. Allowing for that, {kept} of {plain} flags remain."
+    )
+    items = shown.items[(shown.items["screen"] == screen) & shown.items["testable"]]
+    return [
+        Section(
+            place="evidence",
+            title=heading(whole, part, "Family resemblance"),
+            claim=claim,
+            text="Models of a family are not independent witnesses. A flag that goes here is not "
+            "distinguishable from family resemblance.",
+            figures=[
+                draw(
+                    partial(_paint_cutoffs, items=items.nlargest(STRONGEST, "statistic"), cut=cut),
+                    alt=claim,
+                    caption=f"The largest statistics of {SCREEN_NAMES[screen]}. A dot counts when it lies "
+                    "right of the dashed line; right of the solid line it counts even among relatives.",
+                    height=2.9,
+                )
+            ],
+            how=f"Column {family['cluster']}: {family['n_related']} models in {family['n_families']} "
+            "families of two or more. The SD comes from products of residuals of relatives; the "
+            "cluster-aware null draws a normal shift for each family and item.",
+            otherwise="A dot right of the solid line that is left of it, or the other way round.",
+        )
+    ]
+
+
+def _paint_cutoffs(axes: Axes, items: pd.DataFrame, cut: pd.Series) -> None:
+    places = np.arange(len(items))
+    axes.hlines(places, 0, items["statistic"], color=GREY, linewidth=1)
+    axes.plot(items["statistic"], places, "o", color=SERIES[0])
+    for name, dashes in (("family_cutoff", (4, 2.5)), ("family_cluster_cutoff", (None, None))):
+        axes.axvline(cut[name], color="black", linewidth=1, dashes=dashes)
+    axes.set(yticks=places, yticklabels=[_short(str(name)) for name in items["item"]], xlim=(0, None))
+    axes.invert_yaxis()
+    axes.set_xlabel("statistic")
+
+
+def _short(name: str, length: int = 22) -> str:
+    return name if len(name) <= length else "…" + name[1 - length :]
+
+
+# What could have been seen -----------------------------------------------------------------------------
+
+
+def _power(whole: DifResult, part: DifResult) -> list[Section]:
+    shown = single_scope(part) or part
+    scope = shown.flags["scope"].iloc[0]
+    power = shown.power[shown.power["scope"] == scope]
+    if power.empty:
+        return []
+    screens = headline(part.options)
+    flags = shown.flags[shown.flags["scope"] == scope].set_index("screen")
+    claim = f"With these group sizes, 80 % power needs {_needed(flags, screens)}."
+    return [
+        Section(
+            place="evidence",
+            title=heading(whole, part, "What could have been seen"),
+            claim=claim,
+            text=f"One logit multiplies the odds of passing by 2.7; what testers of people call a large "
+            f"difference is {LARGE:.2f} logits. An item that is not flagged may still be shifted by less "
+            "than this.",
+            figures=[
+                draw(
+                    partial(_paint_power, power=power),
+                    alt=claim,
+                    caption="Chance that a shift of one item is flagged over all items together, on average "
+                    "over items. Very easy and very hard items fare worse than this, middling ones better.",
+                    height=2.8,
+                )
+            ],
+            table=power.pivot(index="shift", columns="screen", values="power")[
+                list(flags.index)
+            ].reset_index(),
+            columns=COLUMNS | {screen: f"Power of the {name}." for screen, name in SCREEN_NAMES.items()},
+            formats={**FORMATS, **dict.fromkeys(SCREENS, ".2f"), "shift": ".1f"},
+            caption="Power by size of the shift, for every screen.",
+            how=f"{part.options.n_power} simulated matrices per shift, at the cut-offs of this audit, "
+            "abilities and groups as they are.",
+            otherwise="Larger groups, or fewer items to search.",
+        )
+    ]
+
+
+def _needed(flags: pd.DataFrame, screens: list[str]) -> str:
+    parts = []
+    for screen in screens:
+        shift = flags["smallest_shift"][screen]
+        reach = "more than any shift computed" if np.isnan(shift) else f"a shift of {shift:.1f} logits"
+        parts.append(f"{reach} for {SCREEN_NAMES[screen]}")
+    return " and ".join(parts)
+
+
+def _paint_power(axes: Axes, power: pd.DataFrame) -> None:
+    for at, (screen, curve) in enumerate(power.groupby("screen", sort=False)):
+        x, y = [0.0, *curve["shift"]], [0.0, *curve["power"]]
+        axes.plot(
+            x, y, marker=SERIES_MARKERS[at], markersize=3.5, color=SERIES[at], label=SCREEN_NAMES[str(screen)]
+        )
+    axes.axhline(TARGET, color="black", linewidth=0.8, dashes=(4, 2.5))
+    axes.set(ylim=(0, 1), xlim=(0, None), yticks=[0, 0.5, TARGET, 1])
+    axes.set_xlabel("shift of the item (logits)")
+    axes.set_ylabel("chance of a flag")
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+# The negative control ----------------------------------------------------------------------------------
+
+
+def _control(whole: DifResult, part: DifResult) -> list[Section]:
+    shown = single_scope(part) or part
+    scope = shown.flags["scope"].iloc[0]
+    if shown.control.empty:
+        return []
+    flags = shown.flags[shown.flags["scope"] == scope].set_index("screen")
+    first = headline(part.options)[0]
+    row = flags.loc[first]
+    n = int(shown.control["draw"].nunique())
+    claim = (
+        "Dealt at random into groups of the same sizes, the same models give "
+        f"{row['control_item_flags']:.0f} item flags (95 % of {n} deals: "
+        f"{row['control_item_flags_low']:.0f} to {row['control_item_flags_high']:.0f}) by "
+        f"{SCREEN_NAMES[first]}; the real groups give {row['item_flags']}."
+    )
+    return [
+        Section(
+            place="evidence",
+            title=heading(whole, part, "Random groups"),
+            claim=claim,
+            text="Item flags are what one item shows for itself: one in twenty shows it by chance. More "
+            "flags in the real groups than in random ones mean that the groups differ on items, even where "
+            "no single item can be named with confidence.",
+            figures=[
+                draw(
+                    partial(_paint_control, flags=flags),
+                    alt=claim,
+                    caption="Line: 95 % of random deals, with their median; filled mark: the real groups.",
+                    height=0.9 + 0.3 * len(flags),
+                )
+            ],
+            table=flags[
+                [
+                    *("item_flags", "control_item_flags"),
+                    *("control_item_flags_low", "control_item_flags_high"),
+                    *("family_flags", "control_family_rate"),
+                ]
+            ].reset_index(),
+            columns=COLUMNS,
+            formats=FORMATS,
+            caption="Flags in the real groups and in random ones.",
+            how=f"The compared models dealt {n} times into groups of the same sizes, each deal with a null "
+            "of its own.",
+            otherwise="Real groups outside the range of the random ones, or inside it.",
+        )
+    ]
+
+
+def _paint_control(axes: Axes, flags: pd.DataFrame) -> None:
+    places = np.arange(len(flags))
+    axes.hlines(
+        places,
+        flags["control_item_flags_low"],
+        flags["control_item_flags_high"],
+        color=GREY,
+        linewidth=3,
+        alpha=0.7,
+    )
+    axes.plot(flags["control_item_flags"], places, "|", color="black", markersize=9)
+    axes.plot(flags["item_flags"], places, "D", color=SERIES[1])
+    axes.set(yticks=places, yticklabels=[SCREEN_NAMES[str(name)] for name in flags.index], xlim=(0, None))
+    axes.set_ylim(len(flags) - 0.4, -0.6)
+    axes.set_xlabel("items flagged for themselves")
+
+
+# Look for yourself -------------------------------------------------------------------------------------
+
+
+def _items(whole: DifResult, part: DifResult) -> Section:
+    shown = single_scope(part) or part
+    table = _item_table(shown)
+    reference, focal = pair(part)
+    folds = [_fold(shown, row) for _, row in table.head(MAX_FOLDS).iterrows()]
+    return Section(
+        place="explore",
+        title=heading(whole, part, "Items by group"),
+        claim=f"Every item, {reference} against {focal}: flagged ones first, then by p-value.",
+        table=table.drop(columns=[] if table["scope"].nunique() > 1 else ["scope"]),
+        columns=COLUMNS
+        | {
+            "p_family": "Smallest family-wise p of any screen.",
+            "flagged_by": "Screens that flag the item over all items together.",
+        },
+        formats=FORMATS,
+        caption=f"Effect and p by {SCREEN_NAMES[headline(part.options)[-1]]}; the first {len(folds)} items "
+        "have curves below. All screens and columns are in dif.csv.",
+        file="dif_items.csv",
+        folds=folds,
+        folds_title="Item curves by group",
+    )
+
+
+def _item_table(part: DifResult) -> pd.DataFrame:
+    """One row per item and scope: flagged first, then by p-value."""
+    items, keys = part.items, ["item", "scope"]
+    table = items[items["screen"] == headline(part.options)[-1]].set_index(keys)
+    table = table[["pass_rate_reference", "pass_rate_focal", "favours", "effect", "p"]]
+    flagged = items[items["flag_family"]].groupby(keys)
+    table = table.assign(
+        p_family=items.groupby(keys)["p_family"].min(),
+        flagged_by=flagged["screen"].agg(", ".join),
+        reading=flagged["reading"].agg(lambda words: "; ".join(dict.fromkeys(words))),
+    )
+    table[["flagged_by", "reading"]] = table[["flagged_by", "reading"]].astype(object).fillna("")
+    order = table.assign(unflagged=table["flagged_by"] == "").sort_values(["unflagged", "p_family", "p"])
+    return table.loc[order.index].reset_index()
+
+
+def _fold(part: DifResult, row: pd.Series) -> Fold:
+    curve, bands = (
+        table[(table["scope"] == row["scope"]) & (table["item"] == row["item"])]
+        for table in (part.curves, part.bands[part.bands["responses"] > 0])
+    )
+    fitted, (reference, focal) = curve.iloc[0], pair(part)
+    low, high = bands["ability"].min(), bands["ability"].max()
+    margin = 0.15 * (high - low) or 1.0
+    x = np.linspace(low - margin, high + margin, 61)
+    logits = fitted["intercept"] + fitted["slope"] * (x - fitted["centre"]) / fitted["scale"]
+    sides = {reference: 0.5, focal: -0.5}
+    by_role = dict(iter(bands.groupby("role")))
+    points = {
+        level: (by_role[role]["ability"], by_role[role]["passes"] / by_role[role]["responses"])
+        for level, role in ((reference, "reference"), (focal, "focal"))
+        if role in by_role
+    }
+    figure = small_curves(
+        x,
+        {level: expit(logits + side * fitted["group"]) for level, side in sides.items()},
+        points=points,
+        alt=f"Chance of passing {row['item']} by ability, {reference} and {focal} models.",
+        caption="Curves: logistic regression on ability, one per group. Points: observed shares within "
+        "ability bands. Without DIF the curves coincide.",
+        xlabel="ability (theta)" if part.options.match == "theta" else "items passed",
+        ylabel="chance of passing",
+    )
+    return Fold(title=str(row["item"]), figures=[figure])
+
+
+# What this does not show, and how it was done ----------------------------------------------------------
+
+
+def _limits(result: DifResult) -> list[Section]:
+    said = [
+        *_size_limits(result),
+        *_family_limits(result),
+        *_dimension_limits(result),
+        *_item_limits(result),
+    ]
+    said.append(
+        (
+            "DIF is about items, not about who is better.",
+            "A flag says that an item measures something besides ability; it does not say what, nor which "
+            "group deserves it. Groups chosen by developer differ in many other ways as well.",
+        )
+    )
+    return [Section(place="limit", claim=claim, text=text) for claim, text in said]
+
+
+def _size_limits(result: DifResult) -> list[tuple[str, str]]:
+    said = []
+    sizes = result.groups.drop_duplicates(["comparison", "role"])
+    small = sizes[sizes["n_models"] < SMALL_GROUP]
+    if len(small):
+        names = ", ".join(f"{row['level']} ({row['n_models']})" for _, row in small.iterrows())
+        said.append(
+            (
+                f"Groups are small: {names}.",
+                f"With fewer than {SMALL_GROUP} models in a group one model more or less can make or unmake "
+                "a flag.",
+            )
+        )
+    shift = best_shift(result)
+    if result.options.n_simulations and not shift <= LARGE:
+        found = "no shift computed here" if np.isnan(shift) else f"only shifts of {shift:.1f} logits or more"
+        said.append(
+            (
+                "No flag does not mean no DIF.",
+                f"With a power of 80 %, {found} would have been flagged on an average item; testers of "
+                f"people call {LARGE:.2f} logits large.",
+            )
+        )
+    return said
+
+
+def _family_limits(result: DifResult) -> list[tuple[str, str]]:
+    if not result.options.n_simulations:
+        return [("Relatives count as independent models.", result.notes[0])]
+    families = result.families
+    if families.empty or families["sd"].isna().all():
+        return [
+            (
+                "Relatives count as independent models.",
+                "No family has two models, so how alike relatives are cannot be estimated; name a column "
+                "of families.",
+            )
+        ]
+    own = families[families["cluster"] == families["comparison"].str.partition(":")[0]]
+    if own.empty:
+        return []
+    return [
+        (
+            "Each group stands for one family.",
+            f"No column of families was named, so {own['cluster'].iloc[0]} is taken for one: an item stays "
+            "flagged only if its groups are further apart than groups of this kind usually are on an item. "
+            "A column that names base models or scaffolds would tell resemblance from DIF better.",
+        )
+    ]
+
+
+def _dimension_limits(result: DifResult) -> list[tuple[str, str]]:
+    if result.verdict is not None or SINGLE not in set(result.flags["scope"]):
+        return []
+    return [
+        (
+            "A second ability can look like DIF.",
+            "Whether one score describes these responses was not tested here (irtaudit audit does): where "
+            "it does not, groups that differ in a second ability are flagged without any DIF.",
+        )
+    ]
+
+
+def _item_limits(result: DifResult) -> list[tuple[str, str]]:
+    reasons = result.items[~result.items["testable"]].drop_duplicates(["comparison", "scope", "item"])
+    if reasons.empty:
+        return []
+    counts = ", ".join(f"{reason} ({n})" for reason, n in reasons["reason"].value_counts().items())
+    return [
+        (
+            f"{len(reasons)} items are not testable by every screen.",
+            f"Not testable is not the same as free of DIF. Reasons: {counts}.",
+        )
+    ]
+
+
+def _flag_table(result: DifResult) -> Section:
+    return Section(
+        place="explore",
+        title="Flags by screen",
+        claim="Every comparison, scope and screen: how many items are flagged, by which rule.",
+        table=result.flags,
+        columns=COLUMNS,
+        formats=FORMATS,
+        caption="Item flags are expected by chance on one item in twenty; the headline is family flags.",
+        file="dif_flags.csv",
+    )
+
+
+def _method(result: DifResult) -> Section:
+    o = result.options
+    bands = "every score its own stratum" if o.bands == "score" else f"{o.bands} bands of equally many models"
+    null = (
+        f"{o.n_simulations:,} matrices from the fitted model of the scope, groups fixed, "
+        f"abilities {'estimated anew in each' if o.rematch else 'fixed'}; level {LEVEL}"
+        if o.n_simulations
+        else "none; classical tests"
+    )
+    return Section(
+        place="method",
+        title="How groups were compared",
+        claim="Each item is screened for itself; what counts as a flag comes from matrices without DIF.",
+        text="\n\n".join(result.notes),
+        facts={
+            "Comparisons": ", ".join(result.flags["comparison"].unique()),
+            "Matching": f"{o.match}{', purified' if o.purify else ''}; Mantel-Haenszel within {bands}",
+            "Screens": ", ".join(SCREEN_NAMES[name] for name in o.screens),
+            "Logistic penalty": f"{o.penalty:g} on ability and group, times the square of the coefficient "
+            "over 2",
+            "Null": null,
+            "Families": ", ".join(result.families["cluster"].unique()) or "none",
+            "Random groups": f"{o.n_control} deals",
+            "Power": f"{o.n_power} matrices per shift",
+            "Seed": str(o.seed),
+        },
+    )
