@@ -96,7 +96,7 @@ def command(
     from irtaudit.dimensionality.present import CLAIM
 
     matrix = _load(responses, reading)
-    with _progress(silent=quiet or as_json) as progress:
+    with progress_bars(silent=quiet or as_json) as progress:
         result = run_audit(
             matrix,
             models=[name.strip() for name in models.split(",")] if models else DEFAULT_MODELS,
@@ -133,8 +133,14 @@ def _load(path: Path | None, reading: dict[str, Any]) -> ResponseMatrix:
 
 
 @contextmanager
-def _progress(silent: bool) -> Iterator[Progress | None]:
-    """One line per stage on stderr with the time left; nothing where no one watches."""
+def progress_bars(silent: bool) -> Iterator[Progress | None]:
+    """One line per stage on stderr with the time left; nothing where no one watches.
+
+    Parameters
+    ----------
+    silent : bool
+        Show nothing in any case.
+    """
     if silent or not sys.stderr.isatty():
         with _quiet_warnings():
             yield None
@@ -202,7 +208,7 @@ def reproducing_command(ctx: click.Context) -> str:
     ctx : click.Context
         Of the command that runs.
     """
-    words = ["irtaudit", "audit"]
+    words = ["irtaudit", ctx.info_name or ctx.command.name or ""]
     for parameter in ctx.command.params:
         given = ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
         if not given or parameter.name in ("quiet", "as_json"):
