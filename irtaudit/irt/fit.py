@@ -21,7 +21,7 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.errors import ConvergenceWarning, FitError, PlanError
 from irtaudit.irt.cells import Cells, pack_cells
-from irtaudit.irt.engine import FitKey, TileState, one_thread, run_tile
+from irtaudit.irt.engine import FINAL_CHECKS, FitKey, TileState, one_thread, run_tile
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
 from irtaudit.irt.presets import RETRY, Preset, get_preset
@@ -48,7 +48,6 @@ GPU_SHARED_ROWS, GPU_CELL_ROWS, GPU_LATENT_ROWS = 3, 2, 16 + 24
 SECONDS_PER_CELL = 3e-9
 SECONDS_WORTH_A_WORKER = 20.0
 NEAR_BOUNDARY = 0.05
-ELBO_CHECKS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,7 +477,7 @@ def _restart_table(
     spec: ModelSpec, splits: Sequence[str], shape: tuple[int, int], outcomes: Outcomes
 ) -> pd.DataFrame:
     lik = outcomes.train_log_lik.reshape(shape)
-    late = [row[np.isfinite(row)][-ELBO_CHECKS:] for row in outcomes.elbo]
+    late = [row[np.isfinite(row)][-FINAL_CHECKS:] for row in outcomes.elbo]
     elbo = np.array([row.mean() if row.size else np.nan for row in late])
     elbo = np.where(outcomes.finite, elbo, np.nan)
     failed = [split for split, row in zip(splits, lik, strict=True) if np.isnan(row).all()]

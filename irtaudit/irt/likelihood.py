@@ -108,14 +108,13 @@ class Likelihood:
             self._grad_guess.add_(block.ratio_cells.sum(1, keepdim=True))
 
     def _block_value(self, block: _Block) -> Tensor:
-        eta = block.eta_cells.double()
-        success, mask = (t.double() for t in (block.success_cells, block.mask_cells))
+        eta, success, mask = block.eta_cells, block.success_cells, block.mask_cells
         if not self._guessing:
-            return (success * eta - mask * functional.softplus(eta)).sum((1, 2))
-        logit = self._logit_guess.double()
-        log_fail = functional.logsigmoid(-logit) - functional.softplus(eta)
-        log_pass = torch.logaddexp(functional.logsigmoid(logit), log_fail + eta)
-        return (success * log_pass + (mask - success) * log_fail).sum((1, 2))
+            terms = functional.softplus(eta).mul_(mask).addcmul_(success, eta, value=-1)
+            return -terms.sum((1, 2), dtype=torch.float64)
+        log_fail = -functional.softplus(self._logit_guess) - functional.softplus(eta)
+        log_pass = torch.logaddexp(-functional.softplus(-self._logit_guess), log_fail + eta)
+        return (success * log_pass + (mask - success) * log_fail).sum((1, 2), dtype=torch.float64)
 
 
 class _Block:
