@@ -28,8 +28,12 @@ from irtaudit.data.screen import merge_small_factors, missingness_warnings, scre
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.dimensionality.baselines import additive_baselines
 from irtaudit.dimensionality.compare import Comparison, compare
+from irtaudit.dimensionality.followup import Followed, follow, followup_models, followups_table, subset
 from irtaudit.dimensionality.gates import Power, cluster_intervals, power_of_the_rule
-from irtaudit.dimensionality.present import CLAIM, TERMS, present, sentence
+from irtaudit.dimensionality.pairwise import pairwise_table
+from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, IrtPlan, Ruling, Splitting
+from irtaudit.dimensionality.planned import Planned, planned_splits
+from irtaudit.dimensionality.present import TERMS, present, present_followup, sentence
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
 from irtaudit.dimensionality.verdict import OPEN, POWERFUL, Verdict, judge
 from irtaudit.errors import PlanError, StorageError
@@ -41,14 +45,6 @@ from irtaudit.report.section import Section
 from irtaudit.stats.resampling import Interval
 
 SCHEMA_VERSION = 1
-DEFAULT_MODELS = (
-    "unidimensional_1pl",
-    "unidimensional_2pl",
-    "unidimensional_3pl",
-    "exploratory_2d_2pl",
-    "exploratory_3d_2pl",
-    "exploratory_4d_2pl",
-)
 SEED = 2026
 CLUSTER = "developer"
 """Subject column that names families of related models, where the user names none."""
@@ -91,6 +87,10 @@ class AuditResult:
         What a reader should know about the data.
     seconds : float
         Wall time of the run, without fits that were found finished.
+    followups : tuple of Followed
+        The comparison once more without some items.
+    planned : Planned or None
+        The plan that the run follows, and how it departs from it; None: none was given.
     """
 
     data: ResponseMatrix
@@ -107,6 +107,8 @@ class AuditResult:
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
     seconds: float
+    followups: tuple[Followed, ...] = ()
+    planned: Planned | None = None
 
 
 def run_audit(
@@ -115,8 +117,13 @@ def run_audit(
     models: Sequence[str | ModelSpec] = DEFAULT_MODELS,
     factors: Sequence[str] = (),
     splits: Splits | None = None,
+    splitting: Splitting | None = None,
     claim: str = CLAIM,
     cluster: str | None = None,
+    challengers: Sequence[str] | None = None,
+    ruling: Ruling | None = None,
+    followups: Sequence[Followup] = (),
+    planned: Planned | None = None,
     preset: str = "default",
     n_restarts: int = 20,
     seed: int = SEED,
@@ -137,12 +144,23 @@ def run_audit(
         Item columns; each adds the confirmatory 2PL with one dimension per category. Categories of fewer
         than three items are merged.
     splits : Splits, optional
-        Held-out cells of `matrix`; default five random splits of 20 % with seeds ``seed``, ``seed + 1``, ...
+        Held-out cells of `matrix`; default random ones with seeds ``seed``, ``seed + 1``, ...
+    splitting : Splitting, optional
+        How random splits are drawn; default five of 20 %.
     claim : str
         The reading under test, in the user's words.
     cluster : str, optional
         Subject column that names the family of each model; default `CLUSTER` where there is such a column,
         else models are taken as unrelated.
+    challengers : sequence of str, optional
+        Models that could show that one dimension is too few; default those of
+        `irtaudit.dimensionality.verdict.judge`.
+    ruling : Ruling, optional
+        Where the verdict draws its lines; default those of the package.
+    followups : sequence of Followup
+        The comparison once more without some items.
+    planned : Planned, optional
+        The plan that this run follows, for the report.
     preset : str
     n_restarts : int
     seed : int
@@ -169,7 +187,9 @@ def run_audit(
     kept = screened.matrix
     family = _family(kept, cluster)
     specs, notes = model_specs(kept.items, models, factors)
-    cells = make_splits(kept, seed=seed) if splits is None else splits.align(matrix, kept)
+    ruling = ruling or Ruling()
+    cells = _drawn(kept, splitting or Splitting(), seed) if splits is None else splits.align(matrix, kept)
+    parts = [(followup, *subset(followup, kept, cells)) for followup in followups]
     settings = _settings(kept, specs, cells, preset, n_restarts, seed) | {"cluster": family}
     options: dict[str, Any] = {
         "n_restarts": n_restarts,
@@ -186,7 +206,7 @@ def run_audit(
         baselines=additive_baselines(kept, cells, names),
         test_fraction=float(cells.heldout(kept).sum() / (kept.observed.sum() * cells.n_splits)),
     )
-    verdict = judge(comparison)
+    verdict = judge(comparison, challengers=challengers, rule=ruling.rule)
     described = [spec for spec in specs if spec.structure == "confirmatory" or spec.name == verdict.best]
     full = (
         fit_all(kept, described, progress=_stage(progress, "Fits to every response"), **options)
@@ -197,9 +217,30 @@ def run_audit(
     power = None
     if verdict.conditions.set_index("condition")["state"][POWERFUL] == OPEN:
         power = _power(
-            verdict, specs, full, kept, cells, seed, workers, _stage(progress, "Power of the verdict")
+            verdict, specs, full, kept, cells, ruling, seed, workers, _stage(progress, "Power of the verdict")
         )
-    verdict = judge(comparison, power=power.power if power else None, cluster_intervals=over_clusters)
+    verdict = judge(
+        comparison,
+        challengers=challengers,
+        power=power.power if power else None,
+        cluster_intervals=over_clusters,
+        rule=ruling.rule,
+    )
+    followed = [
+        follow(
+            followup,
+            part,
+            held,
+            fit_all(
+                part,
+                model_specs(part.items, followup_models(followup, part.items), ())[0],
+                held,
+                progress=_stage(progress, f"Follow-up: {followup.name}"),
+                **options,
+            ),
+        )
+        for followup, part, held in parts
+    ]
     return AuditResult(
         data=matrix,
         matrix=kept,
@@ -215,6 +256,69 @@ def run_audit(
         settings=settings,
         notes=(*matrix.notes, *notes, *missingness_warnings(kept)),
         seconds=time.monotonic() - started,
+        followups=tuple(followed),
+        planned=planned,
+    )
+
+
+def run_plan(
+    plan: IrtPlan,
+    matrix: ResponseMatrix,
+    *,
+    folder: Path | None = None,
+    planned: Planned | None = None,
+    workers: int | None = None,
+    device: str = "auto",
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit a response matrix as a plan says.
+
+    Parameters
+    ----------
+    plan : IrtPlan
+        As it is to be run.
+    matrix : ResponseMatrix
+        See `irtaudit.dimensionality.planned.read_planned`.
+    folder : Path, optional
+        That paths in the plan are relative to; default the current one.
+    planned : Planned, optional
+        The plan as filed, where that is another one, with its deviations; default: this one, without any.
+    workers, device, out, progress
+        As in :func:`run_audit`.
+
+    Returns
+    -------
+    AuditResult
+    """
+    return run_audit(
+        matrix,
+        models=plan.models.names,
+        splits=planned_splits(plan, folder or Path(), matrix),
+        splitting=plan.splits,
+        claim=plan.reading,
+        cluster=plan.cluster,
+        challengers=plan.models.challengers,
+        ruling=plan.verdict,
+        followups=plan.followups,
+        planned=planned,
+        preset=plan.fit.preset,
+        n_restarts=plan.fit.restarts,
+        seed=plan.seed,
+        workers=workers,
+        device=device,
+        out=out,
+        progress=progress,
+    )
+
+
+def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
+    return make_splits(
+        matrix,
+        n_splits=splitting.n_splits,
+        test_fraction=splitting.test_fraction,
+        stratified=splitting.stratified,
+        seed=seed,
     )
 
 
@@ -256,6 +360,7 @@ def _power(
     full: Mapping[str, FitResult],
     matrix: ResponseMatrix,
     splits: Splits,
+    ruling: Ruling,
     seed: int,
     workers: int | None,
     progress: Callable[[int, int], None],
@@ -269,6 +374,8 @@ def _power(
         splits,
         best=by_name[str(verdict.best)],
         challengers=[by_name[name] for name in verdict.challengers],
+        correlation=ruling.power_correlation,
+        margin_share=ruling.margin_share,
         seed=seed,
         workers=workers,
         progress=progress,
@@ -392,8 +499,10 @@ def sections(result: AuditResult) -> list[Section]:
             power=result.power,
             correlations=result.correlations,
         ),
+        *map(present_followup, result.followups),
         *(Section(place="limit", claim=sentence(note).rstrip(".") + ".") for note in result.notes),
         _screening(result),
+        *_plan_section(result.planned),
         _settings_section(result),
     ]
 
@@ -405,11 +514,48 @@ def _holds_for(result: AuditResult) -> dict[str, str]:
         "Items": f"{kept.n_items}{_of(kept.n_items, given.n_items)}",
         "Data": f"{given.source or 'responses'}, sha256 {given.sha256[:16]}…",
         "Version": f"irtaudit {__version__}",
+        "Plan": _plan_in_words(result.planned),
     }
 
 
 def _of(kept: int, given: int) -> str:
     return f" of {given}" if kept != given else ""
+
+
+def _plan_in_words(planned: Planned | None) -> str:
+    if planned is None:
+        return "none given: the defaults of this version and what the command says"
+    n = len(planned.deviations)
+    departs = "no deviation" if not n else f"{n} deviation{'s' if n > 1 else ''}"
+    timestamp = f" at {planned.plan.registration}" if planned.plan.status == "preregistered" else ""
+    return f"{planned.plan.status}{timestamp}, sha256 {planned.sha256[:16]}…, {departs}"
+
+
+def _plan_section(planned: Planned | None) -> list[Section]:
+    if planned is None:
+        return []
+    deviations = pd.DataFrame([asdict(one) for one in planned.deviations], dtype=object).astype(str)
+    n = len(deviations)
+    return [
+        Section(
+            place="method",
+            title="The plan and every deviation",
+            claim=f"The run departs from its plan in {n} way{'s' if n > 1 else ''}."
+            if n
+            else "The run follows its plan.",
+            text=f"The plan is {planned.plan.status}"
+            + (
+                f": its independent timestamp is {planned.plan.registration}."
+                if planned.plan.status == "preregistered"
+                else ": it names no independent timestamp, so only its authors know when it was written."
+            ),
+            facts={"File": planned.file, "sha256 of the plan, defaults filled in": planned.sha256},
+            table=deviations if n else None,
+            columns={"key": "Key of the plan.", "planned": "What it says.", "used": "What the run did."},
+            caption="Every deviation.",
+            file="deviations.csv",
+        )
+    ]
 
 
 def _screening(result: AuditResult) -> Section:
@@ -449,7 +595,7 @@ def _settings_section(result: AuditResult) -> Section:
             "Restarts": f"{settings['n_restarts']} per model and split; seed {settings['seed']}",
             "Data": f"sha256 {result.data.sha256}",
             "Held-out cells": f"sha256 {settings['held_out']}",
-            "Plan": "none given: the defaults of this version",
+            "Plan": _plan_in_words(result.planned),
             "Versions": ", ".join(f"{name} {number}" for name, number in versions().items()),
             "Time": f"{result.seconds:.0f} s in this run",
         },
@@ -473,8 +619,9 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     result : AuditResult
     folder : Path
         Made when missing. Receives ``audit.json``, ``comparison.csv``, ``comparison_by_split.csv``,
-        ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``items.csv``, ``dropped.csv``,
-        ``figures/*.svg`` and ``report.html``; each file is complete or as it was.
+        ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``pairwise.csv``, ``items.csv``,
+        ``followups.csv`` (where there are any), ``dropped.csv``, ``figures/*.svg`` and ``report.html``; each
+        file is complete or as it was.
     command : str
         The command that reproduces the folder, for the report.
 
@@ -514,7 +661,9 @@ def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
         "factor_correlations": result.correlations,
         "abilities": abilities_table(result.full, result.settings["seed"]),
         "items": items_table(result.full, result.matrix),
+        "pairwise": pairwise_table(result.full),
         "dropped": result.dropped,
+        **({"followups": followups_table(result.followups)} if result.followups else {}),
     }
 
 
@@ -564,7 +713,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
             },
             "notes": list(result.notes),
         },
-        "plan": None,
+        "plan": _plan_content(result.planned),
         "command": command,
         "settings": dict(result.settings),
         "seeds": {
@@ -592,11 +741,24 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "failed_fits": list(comparison.failed),
         "factor_correlations": result.correlations,
         "power": asdict(result.power) if result.power else None,
+        "followups": followups_table(result.followups),
         "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
         "seconds": result.seconds,
     }
     plain: dict[str, Any] = _plain(content)
     return plain
+
+
+def _plan_content(planned: Planned | None) -> dict[str, Any] | None:
+    if planned is None:
+        return None
+    return {
+        "sha256": planned.sha256,
+        "status": planned.plan.status,
+        "file": planned.file,
+        "content": planned.plan.model_dump(mode="json"),
+        "deviations": [asdict(one) for one in planned.deviations],
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -22,6 +22,7 @@ FILES = {
     "factor_correlations.csv",
     "abilities.csv",
     "items.csv",
+    "pairwise.csv",
     "dropped.csv",
     "report.html",
     "figures",

@@ -126,6 +126,7 @@ def power_of_the_rule(
     challengers: Sequence[ModelSpec],
     n_panels: int = N_PANELS,
     correlation: float = POWER_CORRELATION,
+    margin_share: float = MARGIN_SHARE,
     preset: str | Preset = "quick",
     seed: int = 0,
     workers: int | None = None,
@@ -147,6 +148,8 @@ def power_of_the_rule(
     n_panels : int
     correlation : float
         Of every pair of simulated factors.
+    margin_share : float
+        Of the rule.
     preset : str or Preset
         Of the refits, one start each.
     seed : int
@@ -179,7 +182,7 @@ def power_of_the_rule(
             ]
         )
     means = np.array([log_loss(panel, item_means(panel, train), heldout, axis=CELLS) for panel in panels])
-    margins = MARGIN_SHARE * (means - losses[best.name]).mean(axis=1)
+    margins = margin_share * (means - losses[best.name]).mean(axis=1)
     seen = [
         any(
             corrected_interval(

@@ -13,12 +13,12 @@ from irtaudit.data.log_matrix import Unscored
 from irtaudit.data.read import Incomplete, Layout
 from irtaudit.data.trials import Trials
 from irtaudit.dimensionality.gates import POWER_CORRELATION
-from irtaudit.dimensionality.verdict import MARGIN_SHARE, MIN_POWER
+from irtaudit.dimensionality.verdict import MARGIN_SHARE, MIN_POWER, Rule
 from irtaudit.errors import PlanError
 from irtaudit.irt.spec import spec_from_name
 from irtaudit.plan import Part, Plan
 
-READING = "One score says how able a model is"
+CLAIM = "One score says how able a model is"
 FAMILIES = ("1pl", "2pl", "3pl")
 DEFAULT_MODELS = (
     "unidimensional_1pl",
@@ -175,14 +175,16 @@ class Ruling(Part):
         Power that "supported" asks for.
     power_correlation : float
         Correlation of the factors that the power is about.
-    cluster : str, optional
-        Subject column that names families of related models; default ``developer``, where there is one.
     """
 
     margin_share: Share = MARGIN_SHARE
     min_power: Share = MIN_POWER
     power_correlation: Share = POWER_CORRELATION
-    cluster: str | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """What `irtaudit.dimensionality.verdict.judge` is told."""
+        return Rule(self.margin_share, self.min_power)
 
 
 class Followup(Part):
@@ -240,6 +242,8 @@ class IrtPlan(Plan):
 
     Attributes
     ----------
+    cluster : str, optional
+        Subject column that names families of related models; default ``developer``, where there is one.
     data : Data
     models : Models
     splits : Splitting
@@ -253,7 +257,8 @@ class IrtPlan(Plan):
 
     kind: Literal["irt"]
     schema_version: Literal[1]
-    reading: str = READING
+    reading: str = CLAIM
+    cluster: str | None = None
     data: Data = Data()
     models: Models = Models()
     splits: Splitting = Splitting()
@@ -261,3 +266,8 @@ class IrtPlan(Plan):
     verdict: Ruling = Ruling()
     followups: Annotated[tuple[Followup, ...], Strict(False)] = ()
     groups: Annotated[tuple[Group, ...], Strict(False)] = ()
+
+
+def default_plan() -> IrtPlan:
+    """The plan of a run that names none."""
+    return IrtPlan(kind="irt", schema_version=1)

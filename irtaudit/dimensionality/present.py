@@ -13,15 +13,16 @@ from scipy.special import expit
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import Comparison
+from irtaudit.dimensionality.followup import Followed
 from irtaudit.dimensionality.gates import N_DRAWS, Power
 from irtaudit.dimensionality.labels import label, short_label
 from irtaudit.dimensionality.nested import finding_sentence
+from irtaudit.dimensionality.pairwise import CLEAR, standings
+from irtaudit.dimensionality.plan import CLAIM
 from irtaudit.dimensionality.tables import abilities_table, items_table
 from irtaudit.dimensionality.verdict import (
     GAIN_OVER,
-    MARGIN_SHARE,
     MET,
-    MIN_POWER,
     STATES,
     Verdict,
     decisive,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from irtaudit.irt.result import FitResult
 
-CLAIM = "One score says how able a model is"
 ADDITIVE = "item_subject_logit"
 MAX_CURVES = 600
 """Items that get a response curve of their own on the page."""
@@ -100,6 +100,10 @@ COLUMNS = {
     "rank": "Rank of theta; 1 is best.",
     "rank_low": "Best rank within the 95 % interval.",
     "rank_high": "Worst rank within the 95 % interval.",
+    "over_next": "Probability that its ability is higher than that of the next model in the list.",
+    "clearly_above": "Number of models it is better than with probability .95 or more.",
+    "clearly_below": "Number of models that are better than it with probability .95 or more.",
+    "level_with": "Number of models whose order with it is open.",
     "score": "Share of the answered items that the model passes.",
     "item": "Name of the item; a link opens its curve.",
     "difficulty": "Theta at which a model passes half of the time, guessing aside.",
@@ -183,14 +187,53 @@ def present(
         _restarts(comparison, found),
         _nested(comparison),
         *_families(found, family, matrix),
-        *_power_card(power),
+        *_power_card(power, found.rule.min_power),
         _conditions(found),
         *_limits(comparison, found, fits, matrix, family),
     ]
     best = fits.get(found.best or "")
     if best is not None and matrix is not None:
-        sections += [_models(best, matrix), _items(best, matrix)]
+        sections += [_models(best, matrix), _order(best, found.word), _items(best, matrix)]
     return sections
+
+
+def present_followup(followed: Followed) -> Section:
+    """Section of the report that shows a follow-up on a subset of the items."""
+    comparison, name = followed.comparison, followed.followup.name
+    paired = comparison.paired[comparison.paired["model"].isin(_fitted(comparison))]
+    losses = _losses(comparison.table)
+    claim = f"{sentence(name)} ({followed.n_items} items), "
+    if comparison.reference is None or paired.empty:
+        claim += "there are no two models to compare whose fits succeeded."
+    else:
+        best = paired.sort_values("difference").iloc[-1]
+        gain = shown(Interval(best["difference"], best["low"], best["high"]))
+        claim += (
+            f"{label(best['model'])} reaches a held-out log-loss of {losses[best['model']]:.3f} against "
+            f"{losses[comparison.reference]:.3f} of {label(comparison.reference)}: a gain of {gain}, better "
+            f"in {best['splits_won']} of {best['n_splits']} splits."
+        )
+    return Section(
+        place="evidence",
+        title=f"Follow-up: {name}",
+        claim=claim,
+        how=f"The same held-out responses, without the items whose {followed.followup.column} is "
+        f"{', '.join(followed.followup.leave_out)}; every model is fitted anew.",
+        otherwise="A gain that vanishes here rests on the items left out.",
+        table=comparison.table.drop(columns=["aic_exact", "bic_exact"]).sort_values(
+            "log_loss", ignore_index=True
+        ),
+        columns=COLUMNS,
+        formats=FORMATS,
+        caption="Every model and baseline on these items, best first.",
+        file="followup.csv",
+    )
+
+
+def _fitted(comparison: Comparison) -> list[str]:
+    """Models, without baselines and failed fits."""
+    table = comparison.table[comparison.table["structure"] != "baseline"]
+    return [name for name in table["model"] if name not in comparison.failed]
 
 
 def sentence(text: str) -> str:
@@ -346,7 +389,8 @@ def _gain(comparison: Comparison, verdict: Verdict) -> list[Section]:
             if additive
             else "",
             how="Log-loss of the items' own pass rates minus that of the best one-dimensional model, on the "
-            "same held-out responses. A fiftieth of this gain is the margin for more dimensions.",
+            "same held-out responses. The margin for more dimensions is "
+            f"{verdict.rule.margin_share:.1%} of it.",
             otherwise="On responses shuffled within items the interval holds 0 or lies below it.",
         )
     ]
@@ -500,9 +544,9 @@ def _conditions(verdict: Verdict) -> Section:
             sentence(row["condition"]): f"{row['state']}: {row['detail']}"
             for _, row in verdict.conditions.iterrows()
         },
-        how=f"The rule is fixed in the program; the margin is {MARGIN_SHARE:.0%} of what one dimension gains "
-        "over item means. First three conditions met: not supported. First and last two met: supported. "
-        "First not met: nothing to measure. Else: inconclusive.",
+        how=f"The margin is {verdict.rule.margin_share:.1%} of what one dimension gains over item means. "
+        "First three conditions met: not supported. First and last two met: supported. First not met: "
+        "nothing to measure. Else: inconclusive.",
         otherwise=verdict.what_would_change,
     )
 
@@ -534,7 +578,7 @@ def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | Non
     ]
 
 
-def _power_card(power: Power | None) -> list[Section]:
+def _power_card(power: Power | None, needed: float) -> list[Section]:
     if power is None:
         return []
     return [
@@ -544,7 +588,7 @@ def _power_card(power: Power | None) -> list[Section]:
             claim=f"In {power.power:.0%} of {power.n_panels} simulated panels of this size, the same "
             f"comparison finds dimensions that correlate {power.correlation:g}.",
             how=f"Simulated from this audit's item parameters ({power.factors}), refitted on its splits.",
-            otherwise=f"Below {MIN_POWER:.0%}, finding no further dimension says little.",
+            otherwise=f"Below {needed:.0%}, finding no further dimension says little.",
         )
     ]
 
@@ -613,7 +657,7 @@ def _power_limit(verdict: Verdict) -> list[tuple[str, str]]:
         (
             "No evidence for more dimensions is not evidence for one.",
             "A pool of this size reveals dimensions that correlate .8 only so often (its power); below a "
-            f"power of {MIN_POWER:.0%} one dimension is never called supported.",
+            f"power of {verdict.rule.min_power:.0%} one dimension is never called supported.",
         )
     ]
 
@@ -705,6 +749,33 @@ def _models(fit: FitResult, matrix: ResponseMatrix) -> Section:
         formats=THETA_FORMATS | RATES,
         caption=f"Abilities under {label(fit.spec.name)}, fitted to every observed response.",
         file="abilities.csv",
+    )
+
+
+def _order(fit: FitResult, word: str) -> Section:
+    """Is A better than B?"""
+    table = standings(fit)
+    pairs = len(table) * (len(table) - 1) // 2
+    clear = int(table["clearly_above"].sum())
+    first, second = table.index[:2]
+    doubt = (
+        "One score is not supported here: the order under each dimension stands in pairwise.csv."
+        if word == "not supported"
+        else ""
+    )
+    return Section(
+        place="explore",
+        title="Is A better than B?",
+        claim=f"Of {pairs:,} pairs of models {clear / pairs:.0%} have a clear order, with probability "
+        f"{CLEAR:g} or more; {first} is better than the next, {second}, with probability "
+        f"{table['over_next'].iloc[0]:.2f}.",
+        text=doubt,
+        table=table,
+        columns=COLUMNS,
+        formats={"theta": ".2f", "over_next": ".2f"},
+        caption=f"Standings under {label(fit.spec.name)}; every pair is in pairwise.csv. Probabilities from "
+        "the posterior of theta, for these items and this pool.",
+        file="standings.csv",
     )
 
 

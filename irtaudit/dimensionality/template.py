@@ -13,7 +13,7 @@ import pandas as pd
 from irtaudit.data.read import read_responses
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import merge_small_factors
-from irtaudit.dimensionality.plan import DEFAULT_MODELS, READING, IrtPlan, paper_grid
+from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, IrtPlan, default_plan, paper_grid
 from irtaudit.errors import DataError
 from irtaudit.plan import make_plan, toml_text
 
@@ -60,7 +60,14 @@ def plan_template(
         name: _beside(file, folder)
         for name, file in (("responses", path), ("items", items), ("subjects", subjects))
     }
-    text = "\n".join([*_head(path), *_data(matrix, files, pass_at), *_models(matrix, grid), *_rules(matrix)])
+    text = "\n".join(
+        [
+            *_head(path, matrix.subjects),
+            *_data(matrix, files, pass_at),
+            *_models(matrix, grid),
+            *_rules(matrix),
+        ]
+    )
     make_plan(tomllib.loads(text), IrtPlan, where="the plan template")
     return text + "\n"
 
@@ -82,7 +89,7 @@ def _beside(file: str | Path | None, folder: str | Path) -> str | None:
     return None if file is None else Path(os.path.relpath(file, folder)).as_posix()
 
 
-def _head(path: str | Path) -> list[str]:
+def _head(path: str | Path, subjects: pd.DataFrame) -> list[str]:
     return [
         f"# A plan for the audit of {_one_line(Path(path).name)}: edit it before you look at any result.",
         "# Then: irtaudit audit --plan plan.toml --out DIR. Its hash, that of the data, and every flag that",
@@ -92,11 +99,12 @@ def _head(path: str | Path) -> list[str]:
         "schema_version = 1",
         f"title = {toml_text(Path(path).stem + ', audited')}",
         "# The reading under test, in your words. It heads the report.",
-        f"reading = {toml_text(READING)}",
+        f"reading = {toml_text(CLAIM)}",
         "# Address of an independent timestamp, if this plan has one: only then is it called preregistered.",
         'registration = ""',
         "# Splits, restarts, nulls and intervals all derive from this.",
         "seed = 2026",
+        *_cluster(subjects),
     ]
 
 
@@ -176,7 +184,7 @@ def _followup(items: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 def _rules(matrix: ResponseMatrix) -> list[str]:
-    plan = IrtPlan(kind="irt", schema_version=1)
+    plan = default_plan()
     splits, fit, verdict = plan.splits, plan.fit, plan.verdict
     return [
         "",
@@ -195,16 +203,16 @@ def _rules(matrix: ResponseMatrix) -> list[str]:
         f"margin_share = {verdict.margin_share}  # smallest gain that counts, of what one dimension gains",
         f'min_power = {verdict.min_power}  # that "supported" asks for',
         f"power_correlation = {verdict.power_correlation}  # correlation of the factors that power is about",
-        *_cluster(matrix.subjects),
         *_groups(matrix.subjects),
     ]
 
 
 def _cluster(subjects: pd.DataFrame) -> list[str]:
     known = "developer" in subjects
+    says = "" if known else " None is known: models are taken as unrelated."
     return [
-        f'{"" if known else "# "}cluster = "developer"  # subject column of related models'
-        + ("" if known else "; without one they are taken as unrelated")
+        f"# Subject column that names families of related models.{says}",
+        f'{"" if known else "# "}cluster = "developer"',
     ]
 
 

@@ -66,6 +66,25 @@ _OPEN_POWER = (
 CONDITIONS = ["condition", "state", "detail"]
 
 
+@dataclass(frozen=True)
+class Rule:
+    """Where the rule draws its lines.
+
+    Attributes
+    ----------
+    margin_share : float
+        The smallest gain that counts, as a share of what one dimension gains over item means.
+    min_power : float
+        Power that "supported" asks for.
+    """
+
+    margin_share: float = MARGIN_SHARE
+    min_power: float = MIN_POWER
+
+
+DEFAULT_RULE = Rule()
+
+
 @dataclass(frozen=True, eq=False)
 class Verdict:
     """The answer of Test 1.
@@ -87,13 +106,15 @@ class Verdict:
     gain : Interval
         Log-loss of the item means minus that of the best unidimensional model.
     margin : float
-        The smallest difference that matters, `MARGIN_SHARE` of the gain.
+        The smallest difference that matters, a share of the gain.
     best : str or None
         The best unidimensional model; None: every such fit failed.
     challengers : tuple of str
         Models that could show that one dimension is too few.
     what_would_change : str
         One sentence.
+    rule : Rule
+        By which it was judged.
     """
 
     word: Word
@@ -105,6 +126,7 @@ class Verdict:
     best: str | None
     challengers: tuple[str, ...]
     what_would_change: str
+    rule: Rule = DEFAULT_RULE
 
 
 def judge(
@@ -113,6 +135,7 @@ def judge(
     challengers: Sequence[str] | None = None,
     power: float | None = None,
     cluster_intervals: Mapping[str, Interval] | None = None,
+    rule: Rule = DEFAULT_RULE,
 ) -> Verdict:
     """Apply the rule to a comparison.
 
@@ -126,6 +149,7 @@ def judge(
         Power of the same rule on panels simulated with factor correlations of .8.
     cluster_intervals : mapping of str to Interval, optional
         Interval over clusters of subjects of each challenger's difference.
+    rule : Rule
 
     Returns
     -------
@@ -141,10 +165,11 @@ def judge(
     named = _challengers(comparison.table, challengers)
     best, candidates = strongest_unidimensional(comparison.table, comparison.failed)
     gain = comparison.interval(best, GAIN_OVER, candidates) if best else UNDEFINED
-    margin = MARGIN_SHARE * gain.estimate
+    margin = rule.margin_share * gain.estimate
     usable = [name for name in named if name not in comparison.failed]
     evidence = _evidence(comparison, best, usable, margin, cluster_intervals or {})
-    conditions = _conditions(gain, evidence, [name for name in named if name not in usable], power)
+    failed = [name for name in named if name not in usable]
+    conditions = _conditions(gain, evidence, failed, power, rule.min_power)
     word = _word(conditions.set_index("condition")["state"])
     return Verdict(
         word=word,
@@ -156,6 +181,7 @@ def judge(
         best=best,
         challengers=tuple(named),
         what_would_change=_what_would_change(word, gain, evidence, conditions),
+        rule=rule,
     )
 
 
@@ -195,7 +221,7 @@ def _position(interval: Interval, margin: float) -> str:
 
 
 def _conditions(
-    gain: Interval, evidence: pd.DataFrame, failed: Sequence[str], power: float | None
+    gain: Interval, evidence: pd.DataFrame, failed: Sequence[str], power: float | None, min_power: float
 ) -> pd.DataFrame:
     above = evidence[evidence["position"] == "above"]
     below = evidence["position"] == "below"
@@ -209,7 +235,7 @@ def _conditions(
             f"{below.sum()} of {len(evidence)} have their upper limit below it"
             + (f"; failed fits: {', '.join(failed)}" if failed else ""),
         ),
-        (POWERFUL, *_power_state(power)),
+        (POWERFUL, *_power_state(power, min_power)),
     ]
     if rows[3][1] != MET and power is None:
         rows[4] = (POWERFUL, MOOT, "it would only matter if every richer model gained less than the margin")
@@ -238,10 +264,10 @@ def _cluster_state(above: pd.DataFrame) -> tuple[str, str]:
     return OPEN, "the interval over clusters of related models (developers) is not computed"
 
 
-def _power_state(power: float | None) -> tuple[str, str]:
+def _power_state(power: float | None, needed: float) -> tuple[str, str]:
     if power is None:
-        return OPEN, "the power of this audit to see correlations of .8 is not computed"
-    return _state(power >= MIN_POWER), f"power {power:.2f}, needed {MIN_POWER:.2f}"
+        return OPEN, "the power of this audit to see several factors is not computed"
+    return _state(power >= needed), f"power {power:.2f}, needed {needed:.2f}"
 
 
 def _word(state: pd.Series) -> Word:

@@ -88,7 +88,7 @@ def test_a_template_is_a_plan_with_the_columns_the_data_hash_and_the_largest_gro
     assert len(plan.data.sha256) == 64
     assert plan.models.names == (*DEFAULT_MODELS, "confirmatory_kind_2pl", "confirmatory_area_2pl")
     assert [(g.reference, g.focal) for g in plan.groups] == [("Acme", "Bolt")]
-    assert plan.verdict.cluster == "developer"
+    assert plan.cluster == "developer"
     assert plan.status == "pre-specified"
     assert "preregistered" in text
 
