@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,27 @@ import click
 if TYPE_CHECKING:
     from irtaudit.audit import AuditResult, Progress
     from irtaudit.data.responses import ResponseMatrix
+    from irtaudit.dimensionality.plan import IrtPlan
 
 PRESETS = ("default", "paper", "quick")
+PLACES = {
+    "responses": "data.responses",
+    "items": "data.items",
+    "subjects": "data.subjects",
+    "subject_column": "data.subject_column",
+    "item_column": "data.item_column",
+    "response_column": "data.response_column",
+    "pass_at": "data.pass_at",
+    "claim": "reading",
+    "cluster": "cluster",
+    "seed": "seed",
+    "models": "models.names",
+    "factors": "models.names",
+    "heldout": "splits.heldout",
+    "preset": "fit.preset",
+    "restarts": "fit.restarts",
+}
+"""Options that say what a plan says, and the key at which it does."""
 DEMO_FACTORS = ("repo",)
 DEMO_CLAIM = "SWE-bench Verified score = one coding ability"
 _FILE = click.Path(path_type=Path)
@@ -24,6 +44,7 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("responses", metavar="RESPONSES", type=_FILE, required=False)
+@click.option("--plan", metavar="FILE", type=_FILE, help="Plan, as `irtaudit plan init` writes it.")
 @click.option("--demo", is_flag=True, help="Audit the bundled SWE-bench Verified panel instead of a file.")
 @click.option("--items", metavar="FILE", type=_FILE, help="Table that describes the items, a row each.")
 @click.option("--subjects", metavar="FILE", type=_FILE, help="Table that describes the subjects, a row each.")
@@ -63,21 +84,14 @@ _FILE = click.Path(path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="Print what audit.json holds.")
 def command(
     responses: Path | None,
+    plan: Path | None,
     demo: bool,
-    factors: tuple[str, ...],
-    models: str | None,
-    claim: str | None,
-    cluster: str | None,
-    restarts: int,
-    heldout: Path | None,
     out: Path,
     quiet: bool,
     as_json: bool,
-    preset: str,
-    seed: int,
     workers: int | None,
     device: str,
-    **reading: Any,
+    **_asked: Any,
 ) -> None:
     """Audit the responses in RESPONSES and write a report: does one score describe them?
 
@@ -85,34 +99,37 @@ def command(
     py-irt's JSON lines; 1 is a pass, 0 a fail, nothing is not observed. The folder --out receives
     report.html, audit.json, tables and figures. Finished fits are kept there: an interrupted audit goes on
     when the same command is given again.
+
+    With --plan the plan says what is asked, data included; every other option that says otherwise is a
+    deviation, and stands in the report.
     """
-    if demo == (responses is not None):
-        raise click.UsageError("Give a file of responses, or --demo; not both." if demo else _NOTHING_GIVEN)
-    if demo and any(value is not None for value in reading.values()):
-        raise click.UsageError("--demo brings its own data; leave out the options that describe a file.")
+    context = click.get_current_context()
+    flags = {
+        name: value for name, value in context.params.items() if name in PLACES and _given(context, name)
+    }
+    _refuse_contradictions(responses, plan, demo, flags)
 
-    from irtaudit.audit import DEFAULT_MODELS, run_audit, summary, write_audit
-    from irtaudit.data.masks import read_test_masks
-    from irtaudit.dimensionality.present import CLAIM
+    from irtaudit.audit import run_plan, summary, write_audit
+    from irtaudit.dimensionality.plan import IrtPlan, default_plan
+    from irtaudit.dimensionality.planned import Planned, deviations, override, read_planned
+    from irtaudit.plan import read_plan
 
-    matrix = _load(responses, reading)
+    filed, folder = (read_plan(plan, IrtPlan), plan.parent) if plan else (default_plan(), Path())
+    used = override(filed, _changes(filed, flags, folder, demo))
+    matrix = _demo() if demo else read_planned(used, folder)
+    planned = Planned(filed, str(plan), deviations(filed, used, matrix.sha256)) if plan else None
     with progress_bars(silent=quiet or as_json) as progress:
-        result = run_audit(
+        result = run_plan(
+            used,
             matrix,
-            models=[name.strip() for name in models.split(",")] if models else DEFAULT_MODELS,
-            factors=factors or (DEMO_FACTORS if demo else ()),
-            splits=read_test_masks(heldout, matrix) if heldout else None,
-            claim=claim or (DEMO_CLAIM if demo else CLAIM),
-            cluster=cluster,
-            n_restarts=restarts,
-            preset=preset,
-            seed=seed,
+            folder=folder,
+            planned=planned,
             workers=workers,
             device=device,
             out=out,
             progress=progress,
         )
-    again = reproducing_command(click.get_current_context())
+    again = reproducing_command(context)
     report = write_audit(result, out, command=again)
     if as_json:
         click.echo(json.dumps(summary(result, again) | {"report": str(report)}, indent=1, allow_nan=False))
@@ -125,11 +142,41 @@ def command(
 _NOTHING_GIVEN = "Give a file of responses, or --demo to see an audit of 134 coding agents."
 
 
-def _load(path: Path | None, reading: dict[str, Any]) -> ResponseMatrix:
-    from irtaudit.data.bundled import load_swebench_verified
-    from irtaudit.data.read import read_responses
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
-    return read_responses(path, **reading) if path is not None else load_swebench_verified()
+
+def _refuse_contradictions(
+    responses: Path | None, plan: Path | None, demo: bool, flags: Mapping[str, Any]
+) -> None:
+    if demo and (responses or plan):
+        raise click.UsageError("Give a file of responses, a plan, or --demo; not both.")
+    if not (demo or responses or plan):
+        raise click.UsageError(_NOTHING_GIVEN)
+    if demo and any(PLACES[name].startswith("data.") for name in flags):
+        raise click.UsageError("--demo brings its own data; leave out the options that describe a file.")
+
+
+def _demo() -> ResponseMatrix:
+    from irtaudit.data.bundled import load_swebench_verified
+
+    return load_swebench_verified()
+
+
+def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool) -> dict[str, Any]:
+    """What the options make of a plan, by its keys; paths as seen from the plan."""
+    options = {"claim": DEMO_CLAIM, "factors": DEMO_FACTORS, **flags} if demo else dict(flags)
+    factors = [f"confirmatory_{column}_2pl" for column in options.pop("factors", ())]
+    models = options.pop("models", None)
+    names = [name.strip() for name in models.split(",")] if models else list(filed.models.names)
+    changes = {
+        PLACES[name]: os.path.relpath(value, folder)
+        if isinstance(value, Path) and folder != Path()
+        else value
+        for name, value in options.items()
+    }
+    changes = {key: str(value) if isinstance(value, Path) else value for key, value in changes.items()}
+    return changes | ({"models.names": [*names, *factors]} if models or factors else {})
 
 
 @contextmanager
@@ -194,6 +241,10 @@ def _tell(result: AuditResult, report: Path) -> None:
     gain = verdict.conditions["detail"].iloc[0]
     click.echo(f"  One dimension against item means: {gain}; the margin is {verdict.margin:.4f}.")
     click.echo(f"  What would change it? {verdict.what_would_change}")
+    for one in result.planned.deviations if result.planned else ():
+        click.echo(
+            f"irtaudit: deviation from the plan: {one.key} is {one.used!r}, not {one.planned!r}", err=True
+        )
     for name, fit in {**result.fits, **result.full}.items():
         for note in fit.warnings:
             click.echo(f"irtaudit: warning: {name}: {note}", err=True)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
-KINDS = {"panel": "irtaudit.panel.template"}
+KINDS = {"irt": "irtaudit.dimensionality.template", "panel": "irtaudit.panel.template"}
 """Audits that have a plan, and the module whose ``plan_template(path)`` gives one for a file, with notes."""
+NEXT = {
+    "irt": "irtaudit audit --plan {plan} --out DIR",
+    "panel": "irtaudit panel {source} --plan {plan} --out DIR",
+}
+"""The command that runs such a plan."""
+_FILE = click.Path(path_type=Path)
 
 
 @click.group()
@@ -17,17 +25,24 @@ def command() -> None:
 
 
 @command.command("init")
-@click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("source", metavar="FILE", type=_FILE)
 @click.option("--kind", type=click.Choice(list(KINDS)), required=True, help="Which audit the plan is for.")
+@click.option("--items", metavar="FILE", type=_FILE, help="Table of the items (irt).")
+@click.option("--subjects", metavar="FILE", type=_FILE, help="Table of the subjects (irt).")
+@click.option(
+    "--grid",
+    type=click.Choice(("default", "paper")),
+    help="Models of the plan (irt): six, or every one of the source paper's tables.",
+)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_FILE,
     default=Path("plan.toml"),
     show_default=True,
     help="File to write; - prints it.",
 )
 @click.option("--force", is_flag=True, help="Replace a plan that is there already.")
-def init(source: Path, kind: str, out: Path, force: bool) -> None:
+def init(source: Path, kind: str, out: Path, force: bool, **asked: Any) -> None:
     """Write a commented plan for the data in FILE.
 
     It holds a guess of what every column is and the default of every rule, and is valid as it stands; read
@@ -36,7 +51,12 @@ def init(source: Path, kind: str, out: Path, force: bool) -> None:
     from irtaudit.data.files import atomic_write
     from irtaudit.errors import PlanError
 
-    text, notes = import_module(KINDS[kind]).plan_template(source)
+    details = {name: value for name, value in asked.items() if value is not None}
+    if kind != "irt" and details:
+        raise click.UsageError(f"--{next(iter(details))} belongs to --kind irt.")
+    if kind == "irt":
+        details["folder"] = Path() if str(out) == "-" else out.parent
+    text, notes = import_module(KINDS[kind]).plan_template(source, **details)
     for note in notes:
         click.echo(f"irtaudit: note: {note}", err=True)
     if str(out) == "-":
@@ -45,5 +65,5 @@ def init(source: Path, kind: str, out: Path, force: bool) -> None:
     if out.exists() and not force:
         raise PlanError(f"{out} exists; --force replaces it, --out names another file")
     atomic_write(out, text)
-    click.echo(f"{out}: a {kind} plan for {source}. Read it, correct its guesses, then run")
-    click.echo(f"  irtaudit {kind} {source} --plan {out} --out DIR")
+    click.echo(f"{out}: the plan ({kind}) for {source}. Read it, correct its guesses, then run")
+    click.echo("  " + NEXT[kind].format(source=shlex.quote(str(source)), plan=shlex.quote(str(out))))

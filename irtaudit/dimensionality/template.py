@@ -32,7 +32,7 @@ def plan_template(
     subjects: str | Path | None = None,
     grid: Grid = "default",
     folder: str | Path = ".",
-) -> str:
+) -> tuple[str, tuple[str, ...]]:
     """A commented plan for a response matrix, to be edited.
 
     Item columns with 2 to `MAX_FACTORS` categories become confirmatory models, the two largest groups of the
@@ -49,6 +49,12 @@ def plan_template(
         Which models: six, or every one of the source paper's tables.
     folder : path
         Where the plan will stand: paths in it are relative to that.
+
+    Returns
+    -------
+    text : str
+    notes : tuple of str
+        What was guessed, and what the data lack.
 
     Raises
     ------
@@ -69,7 +75,17 @@ def plan_template(
         ]
     )
     make_plan(tomllib.loads(text), IrtPlan, where="the plan template")
-    return text + "\n"
+    return text + "\n", _notes(matrix, pass_at)
+
+
+def _notes(matrix: ResponseMatrix, pass_at: float | None) -> tuple[str, ...]:
+    guessed = "responses are scores: the plan guesses that only full marks pass (data.pass_at)"
+    bare = "no item column can be the factors of a model; name a table of the items with --items"
+    return (
+        *matrix.notes,
+        *((guessed,) if pass_at is not None else ()),
+        *(() if factor_columns(matrix.items) else (bare,)),
+    )
 
 
 def _read(

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from irtaudit import cli
+from irtaudit.dimensionality.plan import DEFAULT_MODELS, IrtPlan
+from irtaudit.plan import plan_sha256, read_plan
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from audit_panels import two_factor_panel
@@ -105,6 +107,108 @@ def test_own_held_out_cells(run, files):
     assert told["seeds"]["splits"] == [None, None]
 
 
+PLAN = """
+kind = "irt"
+schema_version = 1
+reading = "Score = skill"
+[data]
+responses = "wide.csv"
+items = "items.csv"
+{data}
+[models]
+names = ["unidimensional_1pl", "confirmatory_kind_2pl"]
+[fit]
+preset = "quick"
+restarts = 1
+[[followups]]
+name = "without visual items"
+column = "kind"
+leave_out = ["visual"]
+models = ["unidimensional_1pl", "unidimensional_2pl"]
+"""
+
+
+@pytest.fixture
+def plan(files):
+    """A plan beside the data, which names them by their place there."""
+    path = files / "plan.toml"
+    path.write_text(PLAN.format(data=""), encoding="utf-8")
+    return path
+
+
+def test_a_plan_says_what_is_asked(run, plan, files, tmp_path):
+    found = run("--plan", plan, "--workers", "1", "--out", "planned")
+    assert found.exit_code == 0, found.stderr
+    assert (found.stderr, found.stdout.partition(":")[0]) == ("", "Score = skill")
+    told = json.loads((tmp_path / "planned" / "audit.json").read_text(encoding="utf-8"))
+    filed = read_plan(plan, IrtPlan)
+    assert told["plan"]["sha256"] == plan_sha256(filed)
+    assert (told["plan"]["status"], told["plan"]["deviations"]) == ("pre-specified", [])
+    assert told["plan"]["content"]["fit"] == {"preset": "quick", "restarts": 1}
+    assert set(told["settings"]["models"]) == {"unidimensional_1pl", "confirmatory_kind_2pl"}
+    page = (tmp_path / "planned" / "report.html").read_text(encoding="utf-8")
+    for text in (
+        told["plan"]["sha256"],
+        told["data"]["sha256"],
+        "pre-specified",
+        "The run follows its plan.",
+    ):
+        assert text in page
+    assert "preregistered" not in page
+    followed = pd.read_csv(tmp_path / "planned" / "followups.csv")
+    assert set(followed["followup"]) == {"without visual items"}
+    flags = run(files / "wide.csv", "--items", files / "items.csv", "--models", "unidimensional_1pl", *QUICK,
+                "--factors", "kind", "--out", "by_flags", "--json")  # fmt: skip
+    by_flags = json.loads(flags.stdout)
+    assert by_flags["comparison"] == told["comparison"]
+    assert by_flags["plan"] is None
+
+
+def test_every_flag_that_overrides_the_plan_is_a_deviation_in_the_outputs(run, plan, files, tmp_path):
+    words = ("--plan", plan, "--workers", "1", "--out", "bent")
+    found = run(files / "shuffled.csv", *words, "--seed", "7", "--restarts", "1", "--claim", "Score = luck")
+    assert found.exit_code == 0, found.stderr
+    told = json.loads((tmp_path / "bent" / "audit.json").read_text(encoding="utf-8"))["plan"]
+    assert {one["key"]: (one["planned"], one["used"]) for one in told["deviations"]} == {
+        "seed": (2026, 7),
+        "reading": ("Score = skill", "Score = luck"),
+        "data.responses": ("wide.csv", "shuffled.csv"),
+    }
+    assert told["sha256"] == plan_sha256(read_plan(plan, IrtPlan))
+    page = (tmp_path / "bent" / "report.html").read_text(encoding="utf-8")
+    assert "The run departs from its plan in 3 ways." in page
+    assert "deviation from the plan: seed is 7, not 2026" in found.stderr
+
+
+def test_other_data_than_the_plan_was_made_for_are_a_deviation(run, plan, tmp_path):
+    plan.write_text(PLAN.format(data=f'sha256 = "{"0" * 64}"'), encoding="utf-8")
+    assert run("--plan", plan, "--workers", "1", "--out", "other").exit_code == 0
+    told = json.loads((tmp_path / "other" / "audit.json").read_text(encoding="utf-8"))
+    (one,) = told["plan"]["deviations"]
+    assert (one["key"], one["planned"], one["used"]) == ("data.sha256", "0" * 64, told["data"]["sha256"])
+
+
+def test_a_plan_made_by_the_command_runs_without_deviation(run, files, tmp_path, capsys):
+    words = ["plan", "init", files / "wide.csv", "--kind", "irt", "--items", files / "items.csv"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*map(str, words)], prog_name="irtaudit")
+    assert (ended.value.code or 0, "irtaudit audit --plan plan.toml" in capsys.readouterr().out) == (0, True)
+    assert run("--plan", "plan.toml", *ONE, "--json", "--models", "unidimensional_1pl").exit_code == 0
+    told = json.loads((tmp_path / "irtaudit-report" / "audit.json").read_text(encoding="utf-8"))
+    assert {one["key"] for one in told["plan"]["deviations"]} == {
+        "models.names",
+        "fit.preset",
+        "fit.restarts",
+    }
+
+
+def test_a_plan_without_responses_asks_for_them(run, plan, files):
+    plan.write_text('kind = "irt"\nschema_version = 1\n', encoding="utf-8")
+    refused = run("--plan", plan)
+    assert (refused.exit_code, "names no responses" in refused.stderr) == (2, True)
+    assert run(files / "wide.csv", "--plan", plan, *ONE, "--quiet").stdout == "inconclusive\n"
+
+
 def test_scores_need_a_rule(run, files):
     refused = run(files / "scores.csv", *ONE)
     assert refused.exit_code == 2
@@ -116,6 +220,9 @@ def test_scores_need_a_rule(run, files):
     [
         ((), "--demo"),
         (("wide.csv", "--demo"), "not both"),
+        (("--demo", "--plan", "plan.toml"), "not both"),
+        (("--plan", "absent.toml"), "absent.toml: there is no such plan"),
+        (("--plan", "wide.csv"), "wide.csv is not TOML"),
         (("--demo", "--items", "items.csv"), "brings its own data"),
         (("absent.csv",), "absent.csv: there is no such file"),
         (("wide.csv", "--factors", "domain"), "'domain'"),
@@ -206,5 +313,6 @@ def test_the_demo_audits_the_bundled_panel(run, monkeypatch):
     found = run("--demo")
     assert found.exit_code == 130
     assert seen["shape"] == (134, 500)
-    assert tuple(seen["factors"]) == ("repo",)
+    assert seen["models"] == (*DEFAULT_MODELS, "confirmatory_repo_2pl")
+    assert seen["planned"] is None
     assert np.isclose(seen["n_restarts"], 20)

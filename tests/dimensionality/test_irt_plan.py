@@ -79,9 +79,10 @@ def test_a_wrong_key_is_named_with_what_was_expected(parts, said):
 
 
 def test_a_template_is_a_plan_with_the_columns_the_data_hash_and_the_largest_groups(files):
-    text = plan_template(
+    text, notes = plan_template(
         files / "responses.csv", items=files / "items.csv", subjects=files / "models.csv", folder=files.parent
     )
+    assert notes == ()
     plan = make_plan(tomllib.loads(text), IrtPlan)
     assert plan.data.responses == "data/responses.csv"
     assert plan.data.items == "data/items.csv"
@@ -94,7 +95,7 @@ def test_a_template_is_a_plan_with_the_columns_the_data_hash_and_the_largest_gro
 
 
 def test_what_the_template_offers_in_comments_is_valid_when_uncommented(files):
-    text = plan_template(files / "responses.csv", items=files / "items.csv", subjects=files / "models.csv")
+    text, _ = plan_template(files / "responses.csv", items=files / "items.csv", subjects=files / "models.csv")
     offered = text.replace("# challengers", "challengers").replace("# pass_at", "pass_at")
     for line in ("[[followups]]", "name = ", "column = ", "leave_out = ", "heldout = "):
         offered = offered.replace(f"# {line}", line)
@@ -105,14 +106,17 @@ def test_what_the_template_offers_in_comments_is_valid_when_uncommented(files):
 
 
 def test_scores_get_the_strict_pass_rule_as_a_guess(files):
-    plan = make_plan(tomllib.loads(plan_template(files / "scores.csv")), IrtPlan)
+    text, notes = plan_template(files / "scores.csv")
+    plan = make_plan(tomllib.loads(text), IrtPlan)
+    assert [note.partition(":")[0] for note in notes[:1]] == ["responses are scores"]
+    assert "--items" in notes[1]
     assert plan.data.pass_at == 1.0
     assert plan.models.names == DEFAULT_MODELS
     assert plan.groups == ()
 
 
 def test_the_paper_grid_in_a_template(files):
-    text = plan_template(files / "responses.csv", items=files / "items.csv", grid="paper")
+    text, _ = plan_template(files / "responses.csv", items=files / "items.csv", grid="paper")
     assert make_plan(tomllib.loads(text), IrtPlan).models.names == paper_grid(["kind", "area"])
 
 
@@ -130,7 +134,7 @@ def test_responses_that_are_none_are_refused(tmp_path):
 def test_a_hostile_name_stays_a_text(files):
     odd = files / 'a"b\n[x].csv'
     odd.write_bytes((files / "responses.csv").read_bytes())
-    text = plan_template(odd, folder=files)
+    text, _ = plan_template(odd, folder=files)
     assert make_plan(tomllib.loads(text), IrtPlan).data.responses == 'a"b\n[x].csv'
 
 
