@@ -22,8 +22,11 @@ from irtaudit.errors import ConvergenceWarning, IrtAuditError
 
 COMMANDS = {
     "audit": "irtaudit.cli.audit",
+    "dif": "irtaudit.cli.dif",
     "convert": "irtaudit.cli.convert",
     "fetch": "irtaudit.cli.fetch",
+    "describe": "irtaudit.cli.describe",
+    "export": "irtaudit.cli.export",
     "protocol": "irtaudit.cli.protocol",
     "bundles": "irtaudit.cli.bundles",
     "judge": "irtaudit.cli.judge",

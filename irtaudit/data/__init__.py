@@ -2,8 +2,9 @@
 
 from irtaudit.data.bundled import load_swebench_verified
 from irtaudit.data.covariates import read_covariates
+from irtaudit.data.describe import describe
 from irtaudit.data.masks import read_test_masks
-from irtaudit.data.read import describe, read_responses
+from irtaudit.data.read import read_responses, with_covariates
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import Screened, merge_small_factors, missingness_warnings, screen
 from irtaudit.data.splits import Splits, make_splits
@@ -22,5 +23,6 @@ __all__ = [
     "read_responses",
     "read_test_masks",
     "screen",
+    "with_covariates",
     "write_responses",
 ]

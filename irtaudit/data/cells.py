@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from irtaudit.data.tables import MISSING
+from irtaudit.data.undecided import UndecidedError
 from irtaudit.errors import DataError, PlanError
 
 EXPECTED = "expected 0, 1, true, false, pass, fail, or nothing, NA, NaN, null for a missing response"
@@ -72,8 +73,10 @@ def checked_scores(
         raise DataError(f"{place(int(wrong[0]))}: found {shown(values[wrong[0]])}, {EXPECTED}")
     fractions = np.flatnonzero(fractional(score))
     if pass_at is None and len(fractions):
-        raise DataError(
-            f"{place(int(fractions[0]))}: found {shown(values[fractions[0]])}, between 0 and 1: {CUT_OFF}"
+        raise UndecidedError(
+            f"{place(int(fractions[0]))}: found {shown(values[fractions[0]])}, between 0 and 1: {CUT_OFF}",
+            "pass_at",
+            1.0,
         )
     return score
 

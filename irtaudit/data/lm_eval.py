@@ -161,6 +161,5 @@ def _metrics(sample: dict[str, Any], place: str) -> dict[str, float]:
 
 
 def _filtered(responses: Any) -> object:
-    """The answer that a filter took from the output, if there is one."""
-    first = responses[0] if isinstance(responses, list) and responses else responses
-    return first[0] if isinstance(first, list) and first and isinstance(first[0], str) else first
+    """The answer that a filter took from the output; log-likelihoods of choices are none."""
+    return responses[0] if isinstance(responses, list) and responses else responses

@@ -16,8 +16,10 @@ from irtaudit.data.logs import CANCELLED, ERROR, UNSCORED, Logs
 from irtaudit.data.long import pivot, refuse_too_large
 from irtaudit.data.responses import ResponseMatrix, listed
 from irtaudit.data.trials import WORDS, Trials, check_trials
+from irtaudit.data.undecided import UndecidedError
 from irtaudit.errors import DataError, PlanError
 
+_USUAL = ("safety_score", "acc", "accuracy", "exact_match", "quasi_exact_match", "pass@1", "score")
 Unscored = Literal["missing", "fail"]
 
 
@@ -102,10 +104,25 @@ def _only_metric(logs: Logs) -> Logs:
     if not unclear:
         return logs
     task, names = next(iter(unclear.items()))
-    raise DataError(
+    raise UndecidedError(
         f"{logs.source}: {task} has {len(names)} metrics: {listed(sorted(names), 12)}; "
-        "name one (metric=, --metric)"
+        "name one (metric=, --metric)",
+        "metric",
+        _likeliest(scored[scored["task"] == task]),
     )
+
+
+def _likeliest(rows: pd.DataFrame) -> str:
+    """The metric that looks most like a pass or a fail: between 0 and 1, of a usual name, not constant."""
+
+    def looks(metric: str) -> tuple[bool, int, bool, str]:
+        score = rows.loc[rows["metric"] == metric, "score"].dropna()
+        name = metric.partition(",")[0]
+        usual = _USUAL.index(name) if name in _USUAL else len(_USUAL)
+        return not score.between(0, 1).all(), usual, score.nunique() < 2, metric
+
+    names: list[str] = rows["metric"].unique().tolist()
+    return min(names, key=looks)
 
 
 def _counted(rows: pd.DataFrame, unscored: Unscored) -> pd.DataFrame:
@@ -135,10 +152,12 @@ def _refuse_trials(rows: pd.DataFrame, names: pd.Series, score: NDArray[np.float
     repeated = pd.DataFrame({"model": rows["model"], "item": names})[scored].duplicated()
     if repeated.any():
         first = repeated.index[repeated][0]
-        raise DataError(
+        raise UndecidedError(
             f"{source}: {rows.loc[first, 'model']}, item {names[first]!r} has several trials "
             f"({int(repeated.sum())} more than one a cell); say what counts (trials=, --trials first, "
-            "majority, mean)"
+            "majority, mean)",
+            "trials",
+            "first",
         )
 
 

@@ -12,6 +12,7 @@ from irtaudit.data import cells, columns
 from irtaudit.data.responses import ResponseMatrix, sorted_order
 from irtaudit.data.tables import Table
 from irtaudit.data.trials import Trials, reduce_trials
+from irtaudit.data.undecided import UndecidedError
 from irtaudit.errors import DataError
 
 
@@ -167,11 +168,13 @@ def _refuse_repeats(
     where = np.flatnonzero((rows == rows[first]) & (cols == cols[first]))
     answers = ", ".join(f"{_word(observed[i])} at {table.place(i)}" for i in where[:5])
     kind = "the same response" if same[where].all() else "conflicting responses"
-    raise DataError(
+    raise UndecidedError(
         f"{table.path}: {int(frame[repeated].groupby(['row', 'column']).ngroups)} cell(s) are given more "
         f"than once; subject {subjects[rows[first]]!r}, item {items[cols[first]]!r} has {kind}: {answers}. "
         "Keep one row per response, or say what repeated trials count (trials=, --trials first, majority, "
-        "mean)"
+        "mean)",
+        "trials",
+        "first",
     )
 
 

@@ -18,6 +18,7 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import drop_incomplete
 from irtaudit.data.tables import Table, parse_table
 from irtaudit.data.trials import Trials, check_trials
+from irtaudit.data.undecided import UndecidedError
 from irtaudit.data.wide import could_be_wide, read_wide
 from irtaudit.errors import DataError, PlanError
 
@@ -104,7 +105,7 @@ def read_responses(
     check_trials(trials, pass_at)
     if incomplete not in get_args(Incomplete):
         raise PlanError(f"incomplete is {incomplete!r}, expected keep or drop")
-    kind = _log_kind(path, layout)
+    kind = log_kind_of(path, layout)
     named = {"subject_column": subject_column, "item_column": item_column, "response_column": response_column}
     parts = {"task": task, "metric": metric, "target": target}
     if kind is not None:
@@ -129,10 +130,10 @@ def read_responses(
         matrix = replace(matrix, subjects=describe_models(matrix.subjects.index, models))
     if incomplete == "drop":
         matrix = drop_incomplete(matrix)
-    return describe(matrix, items=items, subjects=subjects, max_bytes=max_bytes)
+    return with_covariates(matrix, items=items, subjects=subjects, max_bytes=max_bytes)
 
 
-def _log_kind(path: str | Path, layout: Layout | None) -> LogKind | None:
+def log_kind_of(path: str | Path, layout: Layout | None) -> LogKind | None:
     """Which tool's logs are at `path`; None for a table, or a file that is not there."""
     named = next((kind for kind in LOG_KINDS if kind == layout), None)
     if layout is not None:
@@ -157,16 +158,16 @@ def _read_file(
     max_bytes: int,
 ) -> ResponseMatrix:
     content = read_content(path, max_bytes)
-    if layout == "py-irt" or (layout is None and _is_json(content)):
+    if layout == "py-irt" or (layout is None and is_json(content)):
         _refuse_options(named, f"{path} is read as JSON lines, which have no columns")
         return read_pyirt(decode_text(content, path), path, pass_at=pass_at, max_bytes=max_bytes)
     table = parse_table(content, path, max_bytes)
-    if (layout or _layout(table, **named)) == "long":
+    if (layout or table_layout(table, **named)) == "long":
         return read_long(table, **named, pass_at=pass_at, trials=trials, max_bytes=max_bytes)
     return read_wide(table, subject_column=named["subject_column"], pass_at=pass_at)
 
 
-def describe(
+def with_covariates(
     matrix: ResponseMatrix,
     *,
     items: str | Path | None = None,
@@ -190,7 +191,8 @@ def describe(
     return ResponseMatrix(matrix.responses, item_table, subject_table, matrix.source, notes)
 
 
-def _is_json(content: bytes) -> bool:
+def is_json(content: bytes) -> bool:
+    """Do the bytes of a file begin like JSON?"""
     return content[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
@@ -200,7 +202,7 @@ def _refuse_options(options: dict[str, str | None], because: str) -> None:
         raise DataError(f"{because}; leave out {', '.join(given)}")
 
 
-def _layout(
+def table_layout(
     table: Table, subject_column: str | None, item_column: str | None, response_column: str | None
 ) -> TableLayout:
     """Long if item or response column are named, or all three roles are recognised; else wide."""
@@ -212,8 +214,10 @@ def _layout(
     if not all(roles):
         return "wide"
     if could_be_wide(table, roles[0][0]):
-        raise DataError(
+        raise UndecidedError(
             f"{table.path} can be read as a wide table and, by its column names, as a long one; say which "
-            "(layout=, --from)"
+            "(layout=, --from)",
+            "layout",
+            "long",
         )
     return "long"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from irtaudit.data import cells, columns
 from irtaudit.data.responses import ResponseMatrix, listed
 from irtaudit.data.tables import Table
+from irtaudit.data.undecided import UndecidedError
 from irtaudit.errors import DataError
 
 _IF_LONG = "for a long table name its columns (--subject-column, --item-column, --response-column)"
@@ -94,10 +95,12 @@ def _responses(
     if pass_at is None and fractions.any():
         place, value = found(np.argwhere(fractions)[0])
         columns_with = [names[j] for j in np.flatnonzero(fractions.any(axis=0))]
-        raise DataError(
+        raise UndecidedError(
             f"{place}: found {value}, between 0 and 1 (so do {len(columns_with)} of {len(names)} columns: "
             f"{listed(columns_with)}): {cells.CUT_OFF}. Columns that are no items belong into the subject "
-            "table (subjects=, --subjects)"
+            "table (subjects=, --subjects)",
+            "pass_at",
+            1.0,
         )
     return cells.binarise(score, pass_at)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from irtaudit.data import ResponseMatrix, describe, read_covariates, read_responses
+from irtaudit.data import ResponseMatrix, read_covariates, read_responses, with_covariates
 from irtaudit.errors import DataError
 
 NAMES = pd.Index(["m1", "m2", "m3"], dtype=object, name="subject")
@@ -103,11 +103,11 @@ def test_read_responses_attaches_both_tables_and_carries_the_notes(tmp_path: Pat
     assert matrix.sha256 == read_responses(responses).sha256
 
 
-def test_describe_replaces_covariates_and_leaves_its_argument_alone(tmp_path: Path) -> None:
+def test_new_covariates_replace_the_old_and_leave_its_argument_alone(tmp_path: Path) -> None:
     before = ResponseMatrix.from_array(
         [[1.0], [0.0]], subjects=pd.DataFrame({"old": [1, 2]}, index=["m1", "m2"])
     )
-    after = describe(before, subjects=table(tmp_path, "model,developer\nm2,B\nm1,A\n"))
+    after = with_covariates(before, subjects=table(tmp_path, "model,developer\nm2,B\nm1,A\n"))
     assert after.subjects.columns.tolist() == ["developer"]
     assert after.subjects["developer"].tolist() == ["A", "B"]
     assert before.subjects.columns.tolist() == ["old"]
