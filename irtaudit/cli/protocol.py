@@ -197,6 +197,8 @@ def _report(
         return
     click.echo(f"{reading}: {verdict.word}")
     say(verdict.why)
+    if audit.refused:
+        say(f"  {len(audit.refused)} bundles could not be read: {out / 'refused.csv'}")
     for section in [section for section in sections if section.place == "evidence"][:3]:
         say(f"  {section.claim}")
     if audit.judge.remembered:

@@ -57,10 +57,17 @@ class Candidates:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A hit of a rule."""
+    """A hit of a rule; what an event rule saw becomes a pointer only if its candidate is kept."""
 
     rule: Rule
     hit: Hit
+    quote: str = ""
+
+    @property
+    def pointers(self) -> tuple[Pointer, ...]:
+        """Where it was seen."""
+        seen = (event_pointer(self.hit.start, self.hit.end, self.quote),) if self.quote else ()
+        return self.hit.pointers + seen
 
     @property
     def order(self) -> tuple[int, int, int, str]:
@@ -87,10 +94,10 @@ def find_candidates(bundle: RunBundle, rules: Sequence[Rule] = RULES, cap: int =
     found: list[Candidate] = []
     dropped: dict[ExposureName, int] = {}
     for exposure, hits in groupby(seen, key=lambda one: one.rule.exposure):
-        merged = [_candidate(bundle, exposure, group) for group in _merged(hits)]
-        found += merged[:cap]
-        if len(merged) > cap:
-            dropped[exposure] = len(merged) - cap
+        groups = _merged(hits)
+        found += [_candidate(bundle, exposure, group) for group in groups[:cap]]
+        if len(groups) > cap:
+            dropped[exposure] = len(groups) - cap
     return Candidates(tuple(found), dropped)
 
 
@@ -104,7 +111,7 @@ def _on_events(bundle: RunBundle, rules: Sequence[Rule]) -> Iterator[_Seen]:
         if needles and event.actor != "user":
             text = event_text(event)
             for rule, quote in _matches(text, needles, names):
-                yield _Seen(rule, Hit(event.i, event.i, (event_pointer(event.i, event.i, quote),)))
+                yield _Seen(rule, Hit(event.i, event.i, ()), quote)
 
 
 def _by_needle(rules: Sequence[Rule], kind: Kind) -> dict[str, list[Rule]]:
@@ -180,7 +187,7 @@ def _merged(hits: Iterable[_Seen]) -> list[list[_Seen]]:
 
 def _candidate(bundle: RunBundle, exposure: ExposureName, group: Sequence[_Seen]) -> Candidate:
     rules = tuple(dict.fromkeys(one.rule.label for one in group))
-    pointers = tuple(dict.fromkeys(pointer for one in group for pointer in one.hit.pointers))[:MAX_POINTERS]
+    pointers = tuple(dict.fromkeys(pointer for one in group for pointer in one.pointers))[:MAX_POINTERS]
     first, last = group[0].hit.start, max(one.hit.end for one in group)
     window = None if first < 0 else (max(0, first - CONTEXT), min(len(bundle.events) - 1, last + CONTEXT))
     told = [exposure, *rules, *(f"{p.path}:{p.start}:{p.end}:{p.sha256}" for p in pointers)]

@@ -37,8 +37,8 @@ class Limits:
 LIMITS = Limits()
 
 
-def checked_path(path: str) -> str:
-    """The path, if it is a plain relative one into a part of the bundle.
+def checked_path(path: str, where: object = "") -> str:
+    """The path, if it is a plain relative one into a part of the bundle; `where` is named in the message.
 
     Raises
     ------
@@ -54,9 +54,10 @@ def checked_path(path: str) -> str:
         or any(ord(char) < 32 or char in "\\\x7f" for char in path)
         or (path != MANIFEST and (components[0] not in PARTS or len(components) < 2))
     ):
+        place = f"{where}: " if where else ""
         raise DataError(
-            f"path {path[:80]!r} is not one a bundle may hold: expected B/, T/, A/, R/ or C/ and a plain "
-            "relative path"
+            f"{place}path {path[:80]!r} is not one a bundle may hold: expected B/, T/, A/, R/ or C/ and "
+            "a plain relative path"
         )
     return path
 
@@ -87,7 +88,7 @@ def _folder(root: Path) -> Iterator[Read]:
     def read(path: str, most: int) -> bytes:
         with ExitStack() as stack:
             folder = base
-            *above, name = checked_path(path).split("/")
+            *above, name = checked_path(path, root).split("/")
             try:
                 for part in above:
                     folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
@@ -119,7 +120,7 @@ def _archive(place: Path, limits: Limits) -> Iterator[Read]:
             members = _members(archive, place, limits)
 
             def read(path: str, most: int) -> bytes:
-                info = members.get(checked_path(path))
+                info = members.get(checked_path(path, place))
                 if info is None:
                     raise DataError(f"{place}: {path} is missing")
                 if info.file_size > most:
@@ -156,7 +157,7 @@ def _members(archive: zipfile.ZipFile, place: Path, limits: Limits) -> dict[str,
     top = _top_folder([info.filename for info in infos])
     members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
-        path = checked_path(info.filename.removeprefix(top))
+        path = checked_path(info.filename.removeprefix(top), place)
         if path in members:
             raise DataError(f"{place} holds {path} twice")
         _refuse_odd(info, place, limits)

@@ -100,7 +100,7 @@ def _contents(read: Read, manifest: Manifest, place: Path, limits: Limits) -> di
     for path, record in manifest.files.items():
         if record.bytes > limits.file_bytes:
             raise DataError(f"{place}: {path} is larger than the {limits.file_bytes:,} bytes allowed")
-        contents[checked_path(path)] = content = read(path, record.bytes)
+        contents[checked_path(path, place)] = content = read(path, record.bytes)
         found = file_record(path, content)
         if (found.sha256, found.bytes) != (record.sha256, record.bytes):
             raise DataError(

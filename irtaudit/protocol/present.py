@@ -199,7 +199,7 @@ def present(
         *_mending(audit),
         *_limits(audit, probe),
         _runs(audit),
-        _incidence_section(incidence),
+        _incidence_section(audit, incidence),
         _findings(audit),
         *_method(audit, spent or {}),
     ]
@@ -641,7 +641,7 @@ def _quotes(finding: Finding) -> list[Quote]:
     return found
 
 
-def _incidence_section(incidence: pd.DataFrame) -> Section:
+def _incidence_section(audit: ProtocolAudit, incidence: pd.DataFrame) -> Section:
     return Section(
         place="explore",
         title="Incidence",
@@ -649,9 +649,22 @@ def _incidence_section(incidence: pd.DataFrame) -> Section:
         table=incidence,
         columns=_COLUMNS,
         formats=_FORMATS,
-        caption="Rates with intervals; picked cohorts have none.",
+        caption="Rates with intervals; picked cohorts have none. Names link to the runs behind them.",
         file="incidence.csv",
+        folds_title="Runs behind the rates",
+        folds=[_runs_of(audit, benchmark) for benchmark in dict.fromkeys(incidence["benchmark"])][:MAX_FOLDS],
     )
+
+
+def _runs_of(audit: ProtocolAudit, benchmark: str) -> Fold:
+    """The runs of a benchmark by state; the table of runs has their evidence."""
+    traces = [trace for trace in audit.traces if trace.header.benchmark == benchmark]
+    lists = [
+        f"{state.replace('_', ' ')}: {_listed([t.header.run_id for t in traces if t.state == state], 40)}."
+        for state in STATES
+        if any(trace.state == state for trace in traces)
+    ]
+    return Fold(title=benchmark, text="\n\n".join([*lists, "The table “Runs” leads to their evidence."]))
 
 
 def _findings(audit: ProtocolAudit) -> Section:

@@ -195,8 +195,9 @@ def test_kill_9_in_the_middle_and_resume_asks_nothing_twice(tmp_path: Path) -> N
             "--workers",
             "1",
         ]
+        key = "sk-never-written-0123"
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        killed = subprocess.Popen(command, **quiet)  # type: ignore[call-overload]  # two streams
+        killed = subprocess.Popen(command, env={**os.environ, "OPENAI_API_KEY": key}, **quiet)  # type: ignore[call-overload]  # two streams
         assert reached.wait(60)
         os.kill(killed.pid, signal.SIGKILL)
         assert killed.wait(10) == -signal.SIGKILL
@@ -218,5 +219,8 @@ def test_kill_9_in_the_middle_and_resume_asks_nothing_twice(tmp_path: Path) -> N
     assert len(repeated) == 1  # the one that was in flight
     assert len(server.requests) == len(set(again)) + 1
     assert sum(asked.values()) == len(server.requests)
+    assert server.keys[0] == f"Bearer {key}"
+    written_out = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not any(key.encode() in path.read_bytes() for path in written_out)
     report = json.loads((tmp_path / "out" / "protocol.json").read_text())
     assert len(report["traces"]) == 6
