@@ -117,7 +117,7 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
     judge = _judge(name, demo, budget, options)
     say = _no_words if options["quiet"] or options["as_json"] else _words
     places = find_bundles([_demo_folder()] if demo else bundles)
-    say(f"{len(places):,} bundles, judge {name}")
+    say(f"{len(places):,} bundles{' made up for the demo' if demo else ''}, judge {name}")
     audit = audit_protocol(
         places,
         judge,
@@ -126,7 +126,8 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
         answers=out / "answers",
         progress=_progress(len(places), say),
     )
-    _report(audit, out, reading, budget, options, say, time.monotonic() - started)
+    title = "How was the score earned?" + (" (made-up demo runs)" if demo else "")
+    _report(audit, out, title, reading, budget, options, say, time.monotonic() - started)
 
 
 def _judge(name: str, demo: bool, budget: Budget, options: dict[str, Any]) -> Judge:
@@ -162,6 +163,7 @@ def _demo_folder() -> Path:
 def _report(
     audit: ProtocolAudit,
     out: Path,
+    title: str,
     reading: str,
     budget: Budget,
     options: dict[str, Any],
@@ -185,9 +187,7 @@ def _report(
     more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
     write_results(audit, out, **shown, **more)
     sections = present(audit, reading=reading, **shown, **more)
-    page = write_report(
-        sections, out, title="How was the score earned?", command=_command_line(), glossary=GLOSSARY
-    )
+    page = write_report(sections, out, title=title, command=_command_line(), glossary=GLOSSARY)
     verdict = verdict_of(audit, options["tolerance"], options["interval"])
     if options["as_json"]:
         summary = summary_of(
