@@ -1,0 +1,188 @@
+"""Do the eigenvalue tests hold their size, and do they find several factors? Simulated panels throughout.
+
+Usage: ``python experiments/eigenvalues/run.py [--out FOLDER] [--panels N]``. Writes ``panels.csv`` (one row
+per simulated panel and test), ``summary.csv`` (rejection rates with 95 % intervals) and ``provenance.json``.
+Kinds of panel that ``panels.csv`` already holds are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
+
+import irtaudit
+from irtaudit.dimensionality.eigenvalues import LEVEL, eigenvalue_nulls, plug_in_null
+from irtaudit.dimensionality.residuals import refit, residual_eigenvalues, residual_null
+from irtaudit.stats.proportions import wilson
+
+HERE = Path(__file__).parent
+PAPER_RANKS = 10
+"""Leading ranks that a reader of the paper's plot looks at."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of simulated panel.
+
+    Attributes
+    ----------
+    name : str
+    correlations : tuple of float
+        Of factors 1-2, 1-3 and 2-3; ones: one factor.
+    panels : int
+    spread : float
+        SD of the abilities; 0: independent items.
+    missing : float
+        Share of cells not observed, at random.
+    hard : bool
+        Skewed abilities (a centred, scaled Gamma of shape 2, the tail to the right) and guessing at .2.
+    """
+
+    name: str
+    correlations: tuple[float, float, float]
+    panels: int
+    spread: float = 1.0
+    missing: float = 0.0
+    hard: bool = False
+
+
+ONE = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The study: shape and moments of the panels as in ``tests/reference/sim81x398.md``."""
+
+    n_subjects: int = 81
+    n_items: tuple[int, int, int] = (200, 100, 98)
+    pass_rate: float = 0.67
+    log_slope: tuple[float, float] = (0.2, 0.4)
+    intercept_sd: float = 1.5
+    n_draws: int = 199
+    n_panels: int = 200
+    preset: str = "quick"
+    seed: int = 2026
+    kinds: tuple[Kind, ...] = (
+        Kind("independent items", ONE, 200, spread=0.0),
+        Kind("one factor", ONE, 200),
+        Kind("three factors .785/.451/.603", (0.785, 0.451, 0.603), 40),
+        Kind("three factors .90", (0.9, 0.9, 0.9), 40),
+        Kind("three factors .95", (0.95, 0.95, 0.95), 40),
+        Kind("one factor, 20 % missing", ONE, 100, missing=0.2),
+        Kind("one factor, skewed theta and guessing", ONE, 100, hard=True),
+    )
+
+
+def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> irtaudit.ResponseMatrix:
+    """One simulated panel, screened."""
+    n, factor = config.n_subjects, np.repeat(range(3), config.n_items)
+    theta = kind.spread * abilities(kind, n, rng)
+    slope = np.exp(rng.normal(*config.log_slope, factor.size))
+    eta = slope * theta[:, factor] + rng.normal(0, config.intercept_sd, factor.size)
+    floor = 0.2 if kind.hard else 0.0
+    shift = brentq(lambda s: (floor + (1 - floor) * expit(eta + s)).mean() - config.pass_rate, -6, 6)
+    cells = (rng.random(eta.shape) < floor + (1 - floor) * expit(eta + shift)).astype(float)
+    cells[rng.random(eta.shape) < kind.missing] = np.nan
+    return irtaudit.screen(irtaudit.ResponseMatrix.from_array(cells)).matrix
+
+
+def abilities(kind: Kind, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(subject, factor) abilities of mean 0 and variance 1."""
+    if kind.hard:
+        return np.repeat((rng.gamma(2.0, size=(n, 1)) - 2) / np.sqrt(2), 3, axis=1)
+    r = np.eye(3)
+    r[[0, 0, 1], [1, 2, 2]] = r[[1, 2, 2], [0, 0, 1]] = kind.correlations
+    return rng.multivariate_normal(np.zeros(3), r, n)
+
+
+def p_values(config: Config, matrix: irtaudit.ResponseMatrix, seed: int) -> Iterator[tuple[str, float]]:
+    """Every test of the package on one panel: its name and p-value."""
+    nulls = eigenvalue_nulls(matrix, n_draws=config.n_draws, seed=seed)
+    paper = nulls.pop("paper").p_by_rank
+    yield from ((name, null.p) for name, null in nulls.items())
+    yield from ((f"paper, rank {rank}", float(paper[rank - 1])) for rank in (1, 2, 3))
+    yield f"paper, any of ranks 1-{PAPER_RANKS}", float(paper[:PAPER_RANKS].min())
+    refitted = refit(
+        matrix,
+        irtaudit.ModelSpec.unidimensional("2pl"),
+        {"residual": residual_eigenvalues},
+        n_panels=config.n_panels,
+        preset=config.preset,
+        seed=seed,
+        workers=1,
+    )
+    yield "residual", residual_null(refitted).p
+    plug_in = plug_in_null(matrix, refitted.panel.probability[0], n_draws=config.n_draws, seed=seed)
+    yield "one factor, second eigenvalue (not refitted)", plug_in.p
+
+
+def run_kind(config: Config, number: int) -> pd.DataFrame:
+    """Columns ``kind, panel, test, p`` for every panel of a kind."""
+    kind, rows = config.kinds[number], []
+    for panel in range(kind.panels):
+        matrix = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
+        rows += [(kind.name, panel, test, p) for test, p in p_values(config, matrix, panel)]
+    return pd.DataFrame(rows, columns=["kind", "panel", "test", "p"])
+
+
+def summarise(panels: pd.DataFrame) -> pd.DataFrame:
+    """Columns ``kind, test, panels, rejected`` (share with p at most .05), ``low, high`` (Wilson, 95 %)."""
+    groups = panels.assign(rejected=panels["p"] <= LEVEL).groupby(["kind", "test"], sort=False)["rejected"]
+    table = groups.agg(["size", "sum", "mean"]).reset_index()
+    table.columns = pd.Index(["kind", "test", "panels", "hits", "rejected"])
+    table["low"], table["high"] = wilson(table["hits"], table["panels"])
+    return table.drop(columns="hits")
+
+
+def main() -> None:
+    """Run the study and write its tables with their provenance."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--panels", type=int, help="at most so many panels of each kind: a trial run")
+    arguments = parser.parse_args()
+    config, out = Config(), arguments.out
+    if arguments.panels:
+        kinds = tuple(replace(k, panels=min(k.panels, arguments.panels)) for k in config.kinds)
+        config = replace(config, kinds=kinds)
+    torch.set_num_threads(1)
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "panels.csv"
+    found = [part for _, part in pd.read_csv(file).groupby("kind")] if file.exists() else []
+    for number, kind in enumerate(config.kinds):
+        if any((part["kind"] == kind.name).any() for part in found):
+            continue
+        start = time.process_time()
+        found.append(run_kind(config, number))
+        pd.concat(found).round(6).to_csv(file, index=False)
+        print(f"{kind.name}: {kind.panels} panels, {time.process_time() - start:.0f} CPU s", flush=True)
+    summary = summarise(pd.concat(found)).round(4)
+    summary.to_csv(out / "summary.csv", index=False)
+    print(summary.to_string(index=False))
+    versions = {
+        "irtaudit": irtaudit.__version__,
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+    provenance = {
+        "config": asdict(config),
+        "versions": versions,
+        "command": "python experiments/eigenvalues/run.py",
+    }
+    (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
