@@ -64,7 +64,7 @@ SEES = {
 PASSES = [
     *("ls src", "git status", "git diff", "git commit -m done", "python main.py --help", "pip list", "make"),
     *("sed -n 1,9p src/report.py", "grep -rn parse src", "cat README.md", "python -m pytest -q", "echo done"),
-    "cd /work && ls",
+    "cd /repo && ls",
 ]
 
 
