@@ -102,42 +102,48 @@ def intervals(
 
 
 def _licences(result: PanelAudit) -> list[Section]:
-    threshold = result.plan.thresholds.interchangeable
-    return [
-        card(
-            result,
-            title=f"What {result.data.label(row['benchmark'])} licenses one to say",
-            claim=row["headline"],
-            text="\n\n".join(result.verdict.details[row["benchmark"]]),
-            figures=_licence_figure(result, row["benchmark"], row["headline"]),
-            how="Two scores are interchangeable from a rank correlation of "
-            f"{threshold:.2f}; intervals over models, and over organizations where these are known, must "
-            "both lie on one side of it.",
-            otherwise="Intervals on the other side of the threshold.",
-        )
-        for row in records(result.verdict.benchmarks)
-    ]
+    """A card for each benchmark; one about whose order nothing can be said is a limit."""
+    return [_licence(result, row) for row in records(result.verdict.benchmarks)]
 
 
-def _licence_figure(result: PanelAudit, name: str, alt: str) -> list[Figure]:
+def _licence(result: PanelAudit, row: dict[str, Any]) -> Section:
+    name, claim = row["benchmark"], row["headline"]
+    title, text = (
+        f"What {result.data.label(name)} licenses one to say",
+        "\n\n".join(result.verdict.details[name]),
+    )
     table = result.associations
     raw = (table["given"] == "") & (table["kind"] != "anchors")
     mine = table[raw & ((table["x"] == name) | (table["y"] == name))]
     if mine.empty:
-        return []
-    partners = mine["x"].where(mine["x"] != name, mine["y"])
+        return Section(place="limit", title=title, claim=claim, text=text)
     threshold = result.plan.thresholds.interchangeable
-    return [
-        intervals(
-            [f"{result.panel.label(p)} (n = {n})" for p, n in zip(partners, mine["n"], strict=True)],
-            mine,
-            "rho",
-            CORRELATION_LABEL,
-            alt,
-            f"How {result.panel.label(name)} goes with capability and with every other score.",
-            lines={"unrelated": 0.0, f"interchangeable: {threshold:.2f}": threshold},
-        )
-    ]
+    partners = [result.panel.label(p) for p in mine["x"].where(mine["x"] != name, mine["y"])]
+    figure = intervals(
+        partners,
+        mine,
+        "rho",
+        CORRELATION_LABEL,
+        claim,
+        f"How {result.panel.label(name)} goes with capability and with every other score.",
+        lines={"unrelated": 0.0, f"interchangeable: {threshold:.2f}": threshold},
+        notes=sizes(partners, mine),
+    )
+    return card(
+        result,
+        title=title,
+        claim=claim,
+        text=text,
+        figures=[figure],
+        how=f"Two scores are interchangeable from a rank correlation of {threshold:.2f}; intervals over "
+        "models, and over organizations where these are known, must both lie on one side of it.",
+        otherwise="Intervals on the other side of the threshold.",
+    )
+
+
+def sizes(names: Sequence[str], table: pd.DataFrame) -> dict[str, str]:
+    """Notes for a figure: the n of each row."""
+    return {name: f"n = {n}" for name, n in zip(names, table["n"], strict=True)}
 
 
 # Metric validity --------------------------------------------------------------------------------------
@@ -299,7 +305,7 @@ def _criteria(result: PanelAudit) -> list[Section]:
             claim=claim,
             figures=[
                 intervals(
-                    [f"{result.panel.label(r['x'])} (n = {r['n']})" for r in records(rows)],
+                    [f"{result.panel.label(r['x'])}, n = {r['n']}" for r in records(rows)],
                     rows,
                     "rho",
                     "Partial Spearman correlation given capability, 95 % interval",
@@ -413,7 +419,7 @@ def _small_panels(result: PanelAudit) -> list[Section]:
                     "this small says little.",
                 )
             ],
-            how=f"Every subset of the models, or 50,000 random ones; chance: {row['null_method']}, no ties.",
+            how=f"Subsets of the models ({which}); chance: {row['null_method']}, no ties.",
             otherwise="Small panels that scatter closely around the value of all models.",
             table=table,
             caption="Subsets of every size, for every pair of benchmarks.",
@@ -618,7 +624,7 @@ def _inside(result: PanelAudit) -> list[Section]:
             claim=claim,
             figures=[
                 intervals(
-                    [f"{r['organization']} (n = {r['n']})" for r in records(shown)],
+                    [f"{r['organization']}, n = {r['n']}" for r in records(shown)],
                     shown,
                     "rho",
                     "Spearman correlation with capability inside an organization",

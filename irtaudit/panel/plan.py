@@ -158,8 +158,10 @@ class Resampling(Part):
     Attributes
     ----------
     bootstrap, permutations, horn, negative_control, matched : int
+    subsets : int
+        Most small panels of a size: all subsets, or so many random ones where there are more.
     subset_sizes : tuple of int
-        Sizes of small panels; all subsets, or 50,000 random ones where there are more.
+        Sizes of small panels.
     """
 
     bootstrap: Draws = 10_000
@@ -167,6 +169,7 @@ class Resampling(Part):
     horn: Draws = 5_000
     negative_control: Draws = 2_000
     matched: Draws = 10_000
+    subsets: Draws = 50_000
     subset_sizes: Annotated[tuple[Annotated[int, Field(ge=4)], ...], Strict(False)] = (5, 7, 10)
 
 

@@ -8,7 +8,7 @@ from irtaudit._version import __version__
 from irtaudit.panel import pictures
 from irtaudit.panel.audit import PanelAudit
 from irtaudit.panel.estimands import capability, models
-from irtaudit.panel.evidence import CORRELATION_LABEL, evidence, named, pair_names
+from irtaudit.panel.evidence import CORRELATION_LABEL, evidence, named, pair_names, sizes
 from irtaudit.panel.metrics import decimals
 from irtaudit.panel.plan import CAPABILITY
 from irtaudit.panel.words import COLUMNS, FORMATS, percent, records, rho_text, span
@@ -104,13 +104,15 @@ def _agreement(result: PanelAudit) -> list[Section]:
         f"fall{'s' if below == 1 else ''} short of it, the others are open."
     )
     headings = {"between": "Two benchmarks", "capability": "Capability and a score"}
+    names = pair_names(result, rows)
     figure = dot_interval_figure(
-        [f"{name} (n = {n})" for name, n in zip(pair_names(result, rows), rows["n"], strict=True)],
+        names,
         rows["rho"],
         rows["low"],
         rows["high"],
         groups=[headings[kind] for kind in rows["kind"]],
         lines={"unrelated": 0.0, f"could stand for each other: {threshold:.2f}": threshold},
+        notes=sizes(names, rows),
         value_format="+.2f",
         xlabel=CORRELATION_LABEL,
         alt=claim,

@@ -14,6 +14,7 @@ from irtaudit.panel.estimands import (
     Association,
     Difference,
     Estimand,
+    MedianCorrelation,
     NotTested,
     Sample,
     evaluate,
@@ -181,8 +182,8 @@ def clustered(
     -------
     DataFrame
         ``estimand, n, estimate``, then the fields of `irtaudit.stats.bootstrap.ClusterInterval`: ``low, high,
-        p`` by ``rule`` (cut off at the ends of the estimand's range), ``percentile_low, percentile_high,
-        n_clusters, degenerate``.
+        p`` by ``rule`` (cut off at the ends of the estimand's range; no ``p`` for a median of sizes, which
+        is never 0), ``percentile_low, percentile_high, n_clusters, degenerate``.
     list of NotTested
     """
     rows, lost = [], []
@@ -192,10 +193,18 @@ def clustered(
         if isinstance(found, str):
             lost.append(NotTested("organizations", f"{name}, resampling organizations", found))
         else:
-            given, widest = sample(panel, one), 2.0 if isinstance(one, Difference) else 1.0
-            inside = found._replace(low=max(found.low, -widest), high=min(found.high, widest))
+            given = sample(panel, one)
+            inside = _within_range(found, one)
             rows.append({"estimand": name, "n": given.n, "estimate": point(given, one), **inside._asdict()})
     return pd.DataFrame(rows, columns=CLUSTERS), lost
+
+
+def _within_range(found: ClusterInterval, one: Estimand) -> ClusterInterval:
+    """The interval cut off at the ends of the estimand's range; a size is never tested against 0."""
+    if isinstance(one, MedianCorrelation):
+        return found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0), p=np.nan)
+    widest = 2.0 if isinstance(one, Difference) else 1.0
+    return found._replace(low=max(found.low, -widest), high=min(found.high, widest))
 
 
 def cluster_bootstrap(

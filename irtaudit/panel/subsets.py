@@ -64,8 +64,9 @@ class SmallPanels(NamedTuple):
 def small_panels(panel: ScorePanel, plan: PanelPlan) -> SmallPanels:
     """Correlations of every pair of benchmarks in subsets of the plan's sizes."""
     kept, lost = split_testable(panel, "small panels", [Association(x, y) for x, y in benchmark_pairs(panel)])
-    null = {m: _null(plan, m) for m in plan.resampling.subset_sizes}
     rows, draws = [], {}
+    largest = max((sample(panel, pair).n for pair in kept), default=0)
+    nulls = {size: _null(plan, size) for size in plan.resampling.subset_sizes if size < largest}
     for pair in kept:
         given = sample(panel, pair)
         for size in plan.resampling.subset_sizes:
@@ -73,11 +74,12 @@ def small_panels(panel: ScorePanel, plan: PanelPlan) -> SmallPanels:
                 what = f"{panel.label(pair.x)} ~ {panel.label(pair.y)} in panels of {size}"
                 lost = [*lost, NotTested("small panels", what, f"{models(given.n)} have both scores")]
                 continue
-            chosen, complete = subsets(given.n, size, stream(plan.seed, "subsets", str(size)))
+            rng = stream(plan.seed, "subsets", str(size))
+            chosen, complete = subsets(given.n, size, rng, limit=plan.resampling.subsets)
             rho = evaluate(given, pair, chosen)
             draws[pair.x, pair.y, size] = rho
             about = {"x": pair.x, "y": pair.y, "n": given.n, "rho": point(given, pair), "size": size}
-            rows.append(about | _summary(rho, plan) | {"complete": complete, **null[size]})
+            rows.append(about | _summary(rho, plan) | {"complete": complete, **nulls[size]})
     return SmallPanels(pd.DataFrame(rows, columns=SUBSETS), draws, lost)
 
 

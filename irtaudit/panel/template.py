@@ -243,6 +243,7 @@ _NOTES = {
     "horn": "null panels of parallel analysis",
     "negative_control": "shuffled panels of the negative control",
     "matched": "subsets of a second panel with the first one's organizations",
+    "subsets": "most small panels of a size; random ones where there are more",
     "subset_sizes": "sizes of small panels",
 }
 

@@ -44,8 +44,8 @@ def write_panel(result: PanelAudit, folder: Path, *, command: str = "") -> Path:
     StorageError
         When a file cannot be written.
     """
-    page = present(result)
     make_folder(folder / "figures")
+    page = present(result)
     for name, table in tables(result).items():
         write_csv(table, folder / f"{name}.csv")
     for name, svg in figure_files(page).items():

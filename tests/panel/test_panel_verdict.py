@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from panel_simulation import normal_columns, panel_of, plan_for
+
+from irtaudit.panel.associations import associations
+from irtaudit.panel.audit import PanelAudit
+from irtaudit.panel.metrics import metric_validity
+from irtaudit.panel.plan import CAPABILITY
+from irtaudit.panel.standings import models_to_settle
+from irtaudit.panel.verdict import Verdict, judge
+
+ROLES = {
+    "mmlu": "anchor",
+    "gpqa": "anchor",
+    "a": {"role": "benchmark", "label": "Alpha", "measures": "how often they refuse"},
+    "b": {"role": "benchmark", "label": "Beta"},
+    "task": "criterion",
+}
+PLAN = plan_for(ROLES)
+
+
+def verdict_of(correlation: dict[tuple[str, str], float], n: int, seed: int = 0, makers: int = 25) -> Verdict:
+    """The verdict on normal scores with the given correlations (0 elsewhere)."""
+    names = list(ROLES)
+    matrix = np.eye(5)
+    for (x, y), r in correlation.items():
+        i, j = names.index(x), names.index(y)
+        matrix[i, j] = matrix[j, i] = r
+    columns = normal_columns(n, matrix, np.random.default_rng(seed))
+    return judged(columns, [f"maker {i % makers}" for i in range(n)])
+
+
+def judged(columns: np.ndarray, organizations: list[str]) -> Verdict:
+    panel = panel_of(dict(zip(ROLES, columns.T, strict=True)), PLAN, organizations)
+    table, lost = associations(panel, PLAN)
+    return judge(panel, PLAN, table, metric_validity(panel, PLAN).against, lost)
+
+
+ANCHORED = {("mmlu", "gpqa"): 0.9}
+
+
+def test_scores_that_agree_and_are_not_capability_support_the_reading() -> None:
+    found = verdict_of({**ANCHORED, ("a", "b"): 0.98}, n=200)
+    assert found.word == "supported"
+    assert found.because.startswith(
+        "Even Alpha and Beta, the pair that agrees least, order the 200 models alike"
+    )
+    alpha = found.benchmarks.set_index("benchmark").loc["a"]
+    assert alpha["interchangeable_with"] == "Beta"
+    assert alpha["headline"].startswith("Alpha ranks models by how often they refuse; it may stand for Beta;")
+
+
+def test_scores_that_disagree_do_not() -> None:
+    found = verdict_of({**ANCHORED, ("a", "b"): 0.2}, n=80)
+    assert found.word == "not supported"
+    assert found.because.startswith("Alpha and Beta order the same 80 models differently (rho +0.")
+    assert found.benchmarks["not_interchangeable_with"].tolist() == ["Beta", "Alpha"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_capability_in_disguise_is_called_so_either_way_round(sign: int) -> None:
+    r = 0.97 * sign
+    found = verdict_of({**ANCHORED, ("mmlu", "a"): r, ("gpqa", "a"): 0.9 * sign}, n=150)
+    assert found.word == "not supported"
+    assert found.because.startswith("Alpha orders the 150 models as capability does")
+    alpha, beta = (found.benchmarks.set_index("benchmark").loc[name] for name in "ab")
+    assert alpha["is_capability"] == "yes"
+    assert "its order is capability's on this panel of n = 150" in alpha["headline"]
+    assert beta["is_capability"] == "no"
+
+
+def test_a_panel_that_is_too_small_is_inconclusive_and_says_what_would_do() -> None:
+    found = verdict_of({**ANCHORED, ("a", "b"): 0.7}, n=9)
+    assert found.word == "inconclusive"
+    assert "on 9 models, too few for any verdict" in found.because
+    assert found.standings["standing"].eq("open").all()
+    assert "whether it may stand for another score is open" in found.benchmarks["headline"].iloc[0]
+
+
+def test_few_organizations_keep_open_what_models_alone_would_settle() -> None:
+    settled = verdict_of({**ANCHORED, ("a", "b"): 0.3}, n=60)
+    assert settled.standings.iloc[0]["standing"] == "below"
+    # the same scores, but all of the agreement is one maker's against two others'
+    rng = np.random.default_rng(1)
+    makers = np.repeat([0, 1, 2], 20)
+    shift = np.array([[-3.0], [0.0], [3.0]])[makers]
+    own = rng.normal(size=(60, 5))
+    own[:, 2:4] += np.hstack([shift, np.where(makers == 1, 3.0, 0.0)[:, None]])
+    row = judged(own, [f"maker {m}" for m in makers]).standings.iloc[0]
+    assert row["high"] < 0.8 < row["clusters_high"]
+    assert row["standing"] == "open"
+
+
+def test_the_answer_uses_joint_intervals(table1: PanelAudit) -> None:
+    standings = table1.verdict.standings
+    assert (standings["high_joint"] >= standings["high"]).all()
+    assert table1.verdict.word == "not supported"
+    decisive = standings[standings["standing_joint"] == "below"]
+    assert decisive[["x", "y"]].values.tolist() == [["injecagent_robustness", "agentharm_safety"]]
+
+
+def test_sentences_carry_the_numbers_of_the_tables(table1: PanelAudit) -> None:
+    row = table1.verdict.benchmarks.set_index("benchmark").loc["rjudge_specificity"]
+    own = table1.associations[table1.associations["x"] == CAPABILITY].set_index("y")
+    rho = own.loc["rjudge_specificity", "rho"]
+    assert row["capability_share"] == pytest.approx(rho**2)
+    assert "capability explains 23\N{NO-BREAK SPACE}% of its order on this panel of n = 18" in row["headline"]
+    assert row["n_needed"] == 48
+    assert (
+        "Not testable here: convergence, without a second score of its construct; prediction"
+        in row["sentence"]
+    )
+    assert "none of 18 models are shown to do better" in row["sentence"]
+    assert row["sentence"].endswith("80 % needs 48 models.")
+    assert table1.verdict.details["rjudge_specificity"][0].startswith("Rank correlations with 95 % intervals")
+
+
+def test_prediction_beyond_capability_is_said_when_it_survives_correction() -> None:
+    found = verdict_of({**ANCHORED, ("a", "task"): 0.7, ("a", "b"): 0.1}, n=80)
+    alpha, beta = (found.benchmarks.set_index("benchmark").loc[name, "sentence"] for name in "ab")
+    assert "Beyond capability it goes with task (partial rho +0." in alpha
+    assert "Beyond capability it is not shown to predict task" in beta
+
+
+def test_models_that_would_settle() -> None:
+    # the interval must shrink to half: four times the models
+    assert models_to_settle(20, 0.4, [(-0.4, 1.2)], 0.8) == 80
+    assert models_to_settle(20, 0.9, [(0.75, 1.0), (0.65, 1.0)], 0.8) == pytest.approx(20 * 2.5**2, abs=1)
+    assert np.isnan(models_to_settle(20, 0.8, [(0.6, 1.0)], 0.8))
+    assert np.isnan(models_to_settle(20, 0.7999, [(0.0, 1.0)], 0.8))
+
+
+def test_the_verdict_is_right_about_planted_panels() -> None:
+    """Truth .2 and .98 at n = 60: the wrong word should be rare."""
+    words = {truth: [] for truth in (0.2, 0.98)}
+    for seed in range(8):
+        for truth, found in words.items():
+            found.append(verdict_of({**ANCHORED, ("a", "b"): truth}, n=60, seed=seed).word)
+    assert "supported" not in words[0.2]
+    assert words[0.2].count("not supported") >= 6
+    assert "not supported" not in words[0.98]

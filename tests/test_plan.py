@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from irtaudit.errors import PlanError
+from irtaudit.plan import Part, Plan, canonical_json, make_plan, plan_sha256, read_plan, toml_text
+
+
+class Draws(Part):
+    number: Annotated[int, Field(ge=1)] = 100
+    share: float = 0.5
+
+
+class TeaPlan(Plan):
+    kind: Literal["tea"]
+    schema_version: Literal[1]
+    draws: Draws = Draws()
+    cups: dict[str, Draws] = Field(default_factory=dict)
+    best: Draws | None = None
+
+
+BASE = {"kind": "tea", "schema_version": 1}
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_plan_is_read_with_its_defaults(tmp_path: Path) -> None:
+    path = write(tmp_path, 'kind = "tea"\nschema_version = 1\n[draws]\nnumber = 7\n')
+    plan = read_plan(path, TeaPlan)
+    assert (plan.draws.number, plan.draws.share, plan.seed) == (7, 0.5, 2026)
+    with pytest.raises(ValueError, match="frozen"):
+        plan.seed = 3
+
+
+def test_the_hash_is_over_the_canonical_form() -> None:
+    plan = make_plan(BASE, TeaPlan)
+    text = canonical_json(plan)
+    assert json.loads(text)["draws"] == {"number": 100, "share": 0.5}
+    assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+    assert plan_sha256(plan) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_same_audit_has_the_same_hash_however_it_is_written(tmp_path: Path) -> None:
+    short = read_plan(write(tmp_path, 'schema_version = 1\nkind = "tea"\n'), TeaPlan)
+    spelled = read_plan(
+        write(tmp_path, 'kind = "tea"  # !\nschema_version = 1\n\n[draws]\nshare = 0.5\nnumber = 100\n'),
+        TeaPlan,
+    )
+    other = make_plan(BASE | {"seed": 1}, TeaPlan)
+    assert plan_sha256(short) == plan_sha256(spelled) != plan_sha256(other)
+
+
+@pytest.mark.parametrize(
+    ("values", "lines"),
+    [
+        ({"kind": "coffee", "schema_version": 1}, ["kind: found 'coffee', expected 'tea'"]),
+        ({}, ["kind is missing", "schema_version is missing"]),
+        (BASE | {"sed": 3}, ["sed is not a known key; did you mean 'seed'?"]),
+        (BASE | {"seed": "x"}, ["seed: found 'x', expected a valid integer"]),
+        (BASE | {"seed": True}, ["seed: found True, expected a valid integer"]),
+        (BASE | {"draws": {"numbr": 1}}, ["draws.numbr is not a known key; did you mean 'number'?"]),
+        (BASE | {"draws": {"zzz": 1}}, ["draws.zzz is not a known key; known here: number, share"]),
+        (
+            BASE | {"cups": {"x": {"number": 0, "q": 1}}},
+            ["cups.x.number: found 0, expected greater than or equal to 1", "cups.x.q is not a known key"],
+        ),
+        (BASE | {"best": {"shar": 1}}, ["best.shar is not a known key; did you mean 'share'?"]),
+        (BASE | {"draws": 3}, ["draws: found 3, expected a valid dictionary"]),
+    ],
+)
+def test_every_fault_is_named_with_what_was_expected(values: dict[str, object], lines: list[str]) -> None:
+    with pytest.raises(PlanError) as caught:
+        make_plan(values, TeaPlan, where="my.toml")
+    message = str(caught.value)
+    assert message.startswith("my.toml is not a tea plan:")
+    for line in lines:
+        assert line in message
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"kind = ", "is not TOML: "),
+        (b"\xff\xfe", "is not UTF-8 text"),
+    ],
+)
+def test_files_that_are_no_plans(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_bytes(content)
+    with pytest.raises(PlanError, match=said):
+        read_plan(path, TeaPlan)
+
+
+def test_a_plan_that_is_not_there_and_one_that_is_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="there is no such plan; `irtaudit plan init` writes one"):
+        read_plan(tmp_path / "none.toml", TeaPlan)
+    with pytest.raises(PlanError, match="cannot be read"):
+        read_plan(tmp_path, TeaPlan)
+
+
+def test_a_plan_is_called_preregistered_only_with_an_independent_timestamp() -> None:
+    assert make_plan(BASE, TeaPlan).status == "pre-specified"
+    assert make_plan(BASE | {"registration": " "}, TeaPlan).status == "pre-specified"
+    assert make_plan(BASE | {"registration": "https://osf.io/abcde"}, TeaPlan).status == "preregistered"
+
+
+@pytest.mark.parametrize("text", ["plain", 'quo"te', "back\\slash", "new\nline", "ümläut 漢", "\x7f", "\x01"])
+def test_any_text_survives_toml(text: str) -> None:
+    import tomllib
+
+    assert tomllib.loads(f"x = {toml_text(text)}") == {"x": text}
