@@ -99,12 +99,11 @@ def run_tile(
     mask = cells.mask
     draws = (noise or fit_noise)(layout, keys, preset, mask.device)
     start = initial_state(layout, cells, next(draws).to(mask))
-    parameters = [torch.nn.Parameter(t) for t in start.tensors()]
-    state = State(*(p.detach() for p in parameters))
+    parameter = torch.nn.Parameter(start.flat())
+    state = State.views(parameter.detach(), start)
     kernel = Kernel(layout, cells, state)
-    for parameter, gradient in zip(parameters, kernel.grad.tensors(), strict=True):
-        parameter.grad = gradient
-    optimiser = torch.optim.Adam(parameters, lr=preset.learning_rate, fused=True)
+    parameter.grad = kernel.flat_grad
+    optimiser = torch.optim.Adam([parameter], lr=preset.learning_rate, fused=True)
     elbos = []
     for epoch in range(preset.epochs):
         draw = next(draws).to(mask)

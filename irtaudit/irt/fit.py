@@ -33,7 +33,7 @@ from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 
 Progress = Callable[[int, int], None]
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
 CELLS_PER_TILE = 700_000
 MAX_FITS_PER_TILE = 20
@@ -382,14 +382,28 @@ def _fit_tile(tile: _Tile) -> tuple[tuple[str, ...], Outcomes]:
 
 def _attempt(tile: _Tile, preset: Preset, attempt: int) -> Outcomes:
     keys = [replace(key, attempt=attempt) for key in tile.keys]
-    return _outcomes(tile, run_tile(tile.layout, _cells(tile), keys, preset), preset, attempt)
+    order = tile.layout.factor_order
+    layout = tile.layout.reordered(order)
+    state = run_tile(layout, _cells(tile, layout, order), keys, preset)
+    return _outcomes(tile, _in_item_order(state, layout, order), preset, attempt)
 
 
-def _cells(tile: _Tile) -> Cells:
+def _cells(tile: _Tile, layout: Layout, order: NDArray[np.int64]) -> Cells:
+    """Training cells of a tile, its items in the order that the layout wants."""
     device = torch.device(tile.device)
-    train = torch.tensor(tile.train, device=device, dtype=torch.float32)
-    passes = torch.tensor(tile.responses, device=device, dtype=torch.float32) * train
-    return Cells(pack_cells(passes, tile.layout), pack_cells(train, tile.layout))
+    train = torch.tensor(tile.train[:, :, order], device=device, dtype=torch.float32)
+    passes = torch.tensor(tile.responses[:, :, order], device=device, dtype=torch.float32) * train
+    return Cells(pack_cells(passes, layout), pack_cells(train, layout))
+
+
+def _in_item_order(state: TileState, layout: Layout, order: NDArray[np.int64]) -> TileState:
+    """The state of a tile whose items were reordered, in the matrix's own order of items."""
+    columns = np.arange(layout.width)
+    for site in layout.latents:
+        if layout.sizes[site.name] == len(order) and site.plate in ("item", "loading"):
+            at = layout.slices[site.name]
+            columns[at] = columns[at][np.argsort(order)]
+    return replace(state, loc=state.loc[:, columns], log_scale=state.log_scale[:, columns])
 
 
 def _outcomes(tile: _Tile, state: TileState, preset: Preset, retries: int) -> Outcomes:

@@ -31,11 +31,14 @@ class Kernel:
     ----------
     grad : State
         Gradient of the negative ELBO after the last call of :meth:`gradient`.
+    flat_grad : Tensor
+        The same numbers in one flat tensor, so that an optimiser takes one step for all.
     """
 
     def __init__(self, layout: Layout, cells: Cells, state: State) -> None:
         self._state = state
-        self.grad = State(*(torch.zeros_like(t) for t in state.tensors()))
+        self.flat_grad = torch.zeros_like(state.flat())
+        self.grad = State.views(self.flat_grad, state)
         self._z, self._grad_z, self._scale = (torch.zeros_like(state.loc) for _ in range(3))
         self._likelihood = Likelihood(layout, cells, self._z, self._grad_z)
         self._prior = Prior(layout, state, self.grad, self._scale)

@@ -6,7 +6,7 @@ loop has a tail: then a fit's arithmetic does not depend on which other fits sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -62,6 +62,30 @@ class Layout:
             return np.arange(self.spec.dims * self.n_items)
         items, dims = np.nonzero(self.pattern)
         return dims * self.n_items + items
+
+    @cached_property
+    def factor_columns(self) -> tuple[slice, ...]:
+        """Items of each dimension, where slopes are positive, one an item, and dimensions follow in order."""
+        one_each = self.spec.positive and (self.pattern.sum(axis=1) == 1).all()
+        if not one_each or (np.diff(self.factor_order) < 0).any():
+            return ()
+        dims = self.pattern.argmax(axis=1)
+        ends = np.cumsum(np.bincount(dims, minlength=self.spec.dims)).tolist()
+        return tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
+
+    @cached_property
+    def factor_order(self) -> NDArray[np.int64]:
+        """(item,) items factor by factor, where each has one positive slope; else as they are."""
+        if not self.spec.positive or not (self.pattern.sum(axis=1) == 1).all():
+            return np.arange(self.n_items)
+        return np.argsort(self.pattern.argmax(axis=1), kind="stable")
+
+    def reordered(self, order: NDArray[np.int64]) -> Layout:
+        """The layout of the same model with its items in another order."""
+        if self.spec.loadings is None:
+            return self
+        loadings = tuple(self.spec.loadings[i] for i in order)
+        return replace(self, spec=replace(self.spec, loadings=loadings))
 
     @cached_property
     def sizes(self) -> dict[str, int]:

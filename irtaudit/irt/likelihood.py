@@ -5,8 +5,10 @@ With slopes and intercepts stacked as W (dim + 1, item), a row of ones below the
 
     eta = theta' W      d loss / d theta = slopes e'      d loss / d W = theta e
 
-so an epoch is one batched product, one sigmoid and two batched products back. Large panels go through
-this block by block of subjects: the same sums, in a buffer that stays in the processor's cache.
+so an epoch is one batched product, one sigmoid and two batched products back. Where every item loads on
+one dimension and the items of a dimension lie together, the products are one dimension wide, factor by
+factor. Large panels go through this block by block of subjects: the same sums, in a buffer that stays in
+the processor's cache.
 """
 
 from __future__ import annotations
@@ -36,13 +38,10 @@ class Likelihood:
     """
 
     def __init__(self, layout: Layout, cells: Cells, z: Tensor, grad: Tensor) -> None:
-        n_fits, k, n, j = z.shape[0], layout.spec.dims, layout.n_subjects, layout.n_items
+        n_fits, j = z.shape[0], layout.n_items
         at = layout.slices
         self._guessing = layout.spec.family == "3pl"
-        self._theta, self._grad_theta = (t[:, at["theta"]].view(n_fits, k, n) for t in (z, grad))
-        self._stacked = z.new_ones(n_fits, k + 1, n)
-        self._placement = _place(layout, z, grad)
-        self._weights, self._grad_weights = self._placement.weights, self._placement.grad_weights
+        self._products = _Factors(layout, z, grad) if layout.factor_columns else _Dense(layout, z, grad)
         if self._guessing:
             self._logit_guess, self._grad_guess = (t[:, None, at["logit_guess"]] for t in (z, grad))
             self._guess, self._not_guess = z.new_zeros(n_fits, 1, j), z.new_zeros(n_fits, 1, j)
@@ -55,20 +54,13 @@ class Likelihood:
     def gradient(self) -> None:
         """Gradient of minus the log-likelihood at the drawn latents."""
         self._spread()
-        slopes = self._weights[:, :-1]
         for i, block in enumerate(self._blocks):
-            stacked = self._stacked[:, :, block.subjects]
-            torch.bmm(stacked.mT, self._weights, out=block.eta_cells)
+            self._products.predict(block)
             self._minus_residual(block, first=i == 0)
-            residual = block.eta_cells
-            torch.bmm(slopes, residual.mT, out=self._grad_theta[:, :, block.subjects])
-            if i == 0:
-                torch.bmm(stacked, residual, out=self._grad_weights)
-            else:
-                self._grad_weights.baddbmm_(stacked, residual)
+            self._products.back(block, first=i == 0)
         if self._guessing:
             self._grad_guess.mul_(self._guess)
-        self._placement.collect()
+        self._products.collect()
 
     def value(self) -> Tensor:
         """Log-likelihood of each fit at the drawn latents.
@@ -78,16 +70,15 @@ class Likelihood:
         (fit,) float64 Tensor, in nats
         """
         self._spread()
-        total = torch.zeros(self._stacked.shape[0], dtype=torch.float64, device=self._stacked.device)
+        values = []
         for block in self._blocks:
-            torch.bmm(self._stacked[:, :, block.subjects].mT, self._weights, out=block.eta_cells)
-            total += self._block_value(block)
-        return total
+            self._products.predict(block)
+            values.append(self._block_value(block))
+        return torch.stack(values).sum(0)
 
     def _spread(self) -> None:
         """Lay the drawn latents out as the factors of the products."""
-        self._stacked[:, :-1] = self._theta
-        self._placement.spread()
+        self._products.spread()
         if self._guessing:
             torch.sigmoid(self._logit_guess, out=self._guess)
             torch.sub(1.0, self._guess, out=self._not_guess)
@@ -134,76 +125,115 @@ class _Block:
             self.ratio, self.ratio_cells = ratio[:, :width], as_cells(ratio, layout, subjects)
 
 
-class _Free:
-    """Every slope free and of either sign: the packed rows are the weights."""
+class _Dense:
+    """Any pattern: slopes and intercepts as one matrix, zero where an item does not load."""
 
     def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
-        item_side = slice(layout.slices["slope"].start, layout.slices["intercept"].stop)
-        shape = (z.shape[0], layout.spec.dims + 1, layout.n_items)
-        self.weights, self.grad_weights = z[:, item_side].view(shape), grad[:, item_side].view(shape)
-
-    def spread(self) -> None:
-        """Nothing to do: slopes and intercepts already lie as one matrix."""
-
-    def collect(self) -> None:
-        """Nothing to do: the gradient was written where it belongs."""
-
-
-class _Broadcast:
-    """Positive slopes that broadcast against the pattern: one per item, or one per dimension in a 1PL."""
-
-    def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
-        f, k, j = z.shape[0], layout.spec.dims, layout.n_items
-        at, common = layout.slices, layout.latents[1].plate == "dim"
-        shape = (f, k, 1) if common else (f, 1, j)
-        self._axis = 2 if common else 1
-        self._pattern = torch.as_tensor(layout.pattern.T.copy(), device=z.device).to(z.dtype)
-        self._log_slope, self._grad_slope = (t[:, at["log_slope"]].view(shape) for t in (z, grad))
-        self._intercept, self._grad_intercept = (t[:, at["intercept"]] for t in (z, grad))
-        self.weights, self.grad_weights = z.new_zeros(f, k + 1, j), z.new_zeros(f, k + 1, j)
-        self._slopes, self._grads = self.weights[:, :-1], self.grad_weights[:, :-1]
-        self._exp = torch.empty_like(self._log_slope)
-
-    def spread(self) -> None:
-        """Lay the drawn slopes and intercepts out as the weights."""
-        torch.exp(self._log_slope, out=self._exp)
-        torch.mul(self._exp, self._pattern, out=self._slopes)
-        self.weights[:, -1] = self._intercept
-
-    def collect(self) -> None:
-        """Bring the weights' gradient back to the packed latents."""
-        # A slope is its own derivative with respect to its logarithm, and zero off the pattern.
-        self._grads.mul_(self._slopes)
-        torch.sum(self._grads, self._axis, keepdim=True, out=self._grad_slope)
-        self._grad_intercept.copy_(self.grad_weights[:, -1])
-
-
-class _Indexed:
-    """Positive slopes in any pattern: each is put at its place and fetched from there."""
-
-    def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
-        f, k, j = z.shape[0], layout.spec.dims, layout.n_items
-        at = layout.slices
+        f, k, n, j = z.shape[0], layout.spec.dims, layout.n_subjects, layout.n_items
+        at, site = layout.slices, layout.latents[1]
+        self._theta, self._grad_theta = (t[:, at["theta"]].view(f, k, n) for t in (z, grad))
+        self._stacked = z.new_ones(f, k + 1, n)
+        self._free = not layout.spec.positive
+        if self._free:  # slopes and intercepts already lie as one matrix
+            both = slice(at["slope"].start, at["intercept"].stop)
+            self._weights, self._grad_weights = (t[:, both].view(f, k + 1, j) for t in (z, grad))
+            return
         self._index = torch.as_tensor(layout.loading_index, device=z.device)
-        self._log_slope, self._grad_slope = (t[:, at["log_slope"]] for t in (z, grad))
+        self._dim = self._index // j if site.plate == "dim" else None
+        self._log_slope, self._grad_slope = (t[:, at[site.name]] for t in (z, grad))
         self._intercept, self._grad_intercept = (t[:, at["intercept"]] for t in (z, grad))
-        self.weights, self.grad_weights = z.new_zeros(f, k + 1, j), z.new_zeros(f, k + 1, j)
-        self._slopes, self._grads = (w[:, :-1].view(f, k * j) for w in (self.weights, self.grad_weights))
+        self._weights, self._grad_weights = z.new_zeros(f, k + 1, j), z.new_zeros(f, k + 1, j)
+        self._slopes, self._grads = (w[:, :-1].view(f, k * j) for w in (self._weights, self._grad_weights))
 
     def spread(self) -> None:
-        """Lay the drawn slopes and intercepts out as the weights."""
-        self._slopes[:, self._index] = self._log_slope.exp()
-        self.weights[:, -1] = self._intercept
+        """Lay the drawn latents out as the factors of the products."""
+        self._stacked[:, :-1] = self._theta
+        if self._free:
+            return
+        values = self._log_slope.exp()
+        self._slopes[:, self._index] = values if self._dim is None else values[:, self._dim]
+        self._weights[:, -1] = self._intercept
+
+    def predict(self, block: _Block) -> None:
+        """Linear predictor of a block."""
+        torch.bmm(self._stacked[:, :, block.subjects].mT, self._weights, out=block.eta_cells)
+
+    def back(self, block: _Block, first: bool) -> None:
+        """Gradients from a block's residuals; the first block starts the sums over subjects."""
+        residual, stacked = block.eta_cells, self._stacked[:, :, block.subjects]
+        torch.bmm(self._weights[:, :-1], residual.mT, out=self._grad_theta[:, :, block.subjects])
+        if first:
+            torch.bmm(stacked, residual, out=self._grad_weights)
+        else:
+            self._grad_weights.baddbmm_(stacked, residual)
 
     def collect(self) -> None:
-        """Bring the weights' gradient back to the packed latents."""
-        self._grads.mul_(self._slopes)
-        torch.index_select(self._grads, 1, self._index, out=self._grad_slope)
-        self._grad_intercept.copy_(self.grad_weights[:, -1])
+        """Bring the gradients back to the packed latents."""
+        if self._free:
+            return
+        # A slope is its own derivative with respect to its logarithm, and zero off the pattern.
+        found = self._grads.mul_(self._slopes)[:, self._index]
+        if self._dim is None:
+            self._grad_slope.copy_(found)
+        else:
+            self._grad_slope.zero_().index_add_(1, self._dim, found)
+        self._grad_intercept.copy_(self._grad_weights[:, -1])
 
 
-def _place(layout: Layout, z: Tensor, grad: Tensor) -> _Free | _Broadcast | _Indexed:
-    if not layout.spec.positive:
-        return _Free(layout, z, grad)
-    one_each = layout.latents[1].plate == "dim" or bool((layout.pattern.sum(axis=1) == 1).all())
-    return _Broadcast(layout, z, grad) if one_each else _Indexed(layout, z, grad)
+class _Factors:
+    """Every item on one dimension, the items of each dimension together: products one dimension wide."""
+
+    def __init__(self, layout: Layout, z: Tensor, grad: Tensor) -> None:
+        f, k, n, j = z.shape[0], layout.spec.dims, layout.n_subjects, layout.n_items
+        at = layout.slices
+        self._common = layout.latents[1].plate == "dim"
+        self._columns = layout.factor_columns
+        self._theta, self._grad_theta = (t[:, at["theta"]].view(f, k, n) for t in (z, grad))
+        self._log_slope, self._grad_slope = (t[:, None, at["log_slope"]] for t in (z, grad))
+        self._intercept, self._grad_intercept = (t[:, None, at["intercept"]] for t in (z, grad))
+        self._slopes = z.new_zeros(f, 1, j)
+        self._stacked = z.new_ones(k, f, 2, n)
+        self._grads = [z.new_zeros(f, 2, c.stop - c.start) for c in self._columns]
+        self._grad_rows = [z.new_zeros(f, 1, n) for _ in self._columns]
+
+    def spread(self) -> None:
+        """Lay the drawn latents out as the factors of the products."""
+        self._stacked[:, :, 0] = self._theta.transpose(0, 1)
+        if not self._common:
+            torch.exp(self._log_slope, out=self._slopes)
+            return
+        values = self._log_slope.exp()
+        for d, columns in enumerate(self._columns):
+            self._slopes[:, :, columns] = values[:, :, d : d + 1]
+
+    def predict(self, block: _Block) -> None:
+        """Linear predictor of a block."""
+        for d, columns in enumerate(self._columns):
+            theta = self._theta[:, d, block.subjects, None]
+            slopes, intercepts = self._slopes[:, :, columns], self._intercept[:, :, columns]
+            torch.addcmul(intercepts, theta, slopes, out=block.eta_cells[:, :, columns])
+
+    def back(self, block: _Block, first: bool) -> None:
+        """Gradients from a block's residuals; the first block starts the sums over subjects."""
+        for d, columns in enumerate(self._columns):
+            residual, stacked = block.eta_cells[:, :, columns], self._stacked[d, :, :, block.subjects]
+            row = self._grad_rows[d][:, :, block.subjects]
+            torch.bmm(self._slopes[:, :, columns], residual.mT, out=row)
+            if first:
+                torch.bmm(stacked, residual, out=self._grads[d])
+            else:
+                self._grads[d].baddbmm_(stacked, residual)
+
+    def collect(self) -> None:
+        """Bring the gradients back to the packed latents."""
+        for d, (columns, grads, row) in enumerate(
+            zip(self._columns, self._grads, self._grad_rows, strict=True)
+        ):
+            self._grad_theta[:, d : d + 1] = row
+            self._grad_intercept[:, :, columns] = grads[:, 1:]
+            # A slope is its own derivative with respect to its logarithm.
+            if self._common:
+                slope = self._slopes[:, :, columns.start]
+                torch.mul(grads[:, 0].sum(1, keepdim=True), slope, out=self._grad_slope[:, 0, d : d + 1])
+            else:
+                torch.mul(grads[:, :1], self._slopes[:, :, columns], out=self._grad_slope[:, :, columns])

@@ -37,6 +37,16 @@ class State:
     log_scale: Tensor
     hyper: Tensor
 
+    @classmethod
+    def views(cls, flat: Tensor, like: State) -> State:
+        """Cut one flat tensor, contiguous part by part, into the shapes of another state."""
+        parts = flat.split([t.numel() for t in like.tensors()])
+        return cls(*(part.view(t.shape) for part, t in zip(parts, like.tensors(), strict=True)))
+
+    def flat(self) -> Tensor:
+        """All numbers in one new tensor, part by part."""
+        return torch.cat([t.reshape(-1) for t in self.tensors()])
+
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
         """The three tensors, in the order of the attributes."""
         return self.loc, self.log_scale, self.hyper

@@ -23,6 +23,7 @@ def every_spec(priors: str) -> list[ModelSpec]:
         specs += [
             ModelSpec.unidimensional(family, priors=priors),
             ModelSpec.confirmatory(family, PAIRS, priors=priors),
+            ModelSpec.confirmatory(family, sorted(PAIRS), name="sorted", priors=priors),
             ModelSpec.from_pattern(family, BIFACTOR, name="oblique", priors=priors),
             ModelSpec.from_pattern(family, BIFACTOR, name="bifactor", correlated=False, priors=priors),
         ]

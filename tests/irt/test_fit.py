@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from panels import PAIRS, lsat7, random_matrix, sim81
@@ -108,6 +109,22 @@ def test_neither_workers_nor_tiles_nor_company_change_a_number(monkeypatch: pyte
     for other in (shared, cut):
         np.testing.assert_allclose(other.means["theta"], alone.means["theta"], rtol=0, atol=1e-5)
         np.testing.assert_allclose(other.restarts["log_loss"], alone.restarts["log_loss"], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["1pl", "2pl", "3pl"])
+def test_the_order_of_items_within_the_labels_is_only_an_order(family: Any) -> None:
+    matrix = random_matrix(40, 18, missing=0.1)
+    labels = np.array(list("abc") * 6)
+    mixed = fit(matrix, ModelSpec.confirmatory(family, labels), n_restarts=1, workers=1)
+    order = np.argsort(labels, kind="stable")
+    by_factor = matrix.select(items=matrix.items.index[order])
+    lined_up = fit(by_factor, ModelSpec.confirmatory(family, labels[order]), n_restarts=1, workers=1)
+    pd.testing.assert_frame_equal(
+        mixed.item_parameters, lined_up.item_parameters.loc[mixed.item_parameters.index], check_exact=True
+    )
+    np.testing.assert_array_equal(mixed.means["theta"], lined_up.means["theta"])
+    pattern = mixed.item_parameters[["slope_a", "slope_b", "slope_c"]].to_numpy() > 0
+    np.testing.assert_array_equal(pattern, labels[:, None] == np.array(["a", "b", "c"]))
 
 
 def test_an_interrupted_run_resumes_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
