@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from irtaudit.data.files import read_content
+from irtaudit.data.responses import listed
 from irtaudit.data.tables import parse_table
 from irtaudit.errors import DataError
 
@@ -61,6 +62,14 @@ def describe_models(names: Sequence[str] | pd.Index, table: str | Path | None = 
     unknown = [UNKNOWN] * len(rows.columns)
     described = [unknown if row is None else rows.iloc[row].to_list() for row in fitting]
     return pd.DataFrame(described, index=index, columns=rows.columns, dtype=object)
+
+
+def unknown_models(described: pd.DataFrame) -> list[str]:
+    """Say which models no row fitted, for the notes of a matrix."""
+    names = described.index[(described == UNKNOWN).all(axis=1)]
+    if not len(names):
+        return []
+    return [f"{len(names)} of {len(described)} models are in no row of the table of models: {listed(names)}"]
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from irtaudit.data import cells
 from irtaudit.data.files import MAX_BYTES
-from irtaudit.data.known import describe_models, harmbench_items
+from irtaudit.data.known import describe_models, harmbench_items, unknown_models
 from irtaudit.data.logs import CANCELLED, ERROR, UNSCORED, Logs
 from irtaudit.data.long import pivot, refuse_too_large
 from irtaudit.data.responses import ResponseMatrix, listed
@@ -30,6 +31,7 @@ def responses_from_logs(
     pass_at: float | None = None,
     trials: Trials | None = None,
     unscored: Unscored = "missing",
+    models: str | Path | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> ResponseMatrix:
     """The response matrix in evaluation logs: models by items.
@@ -49,13 +51,15 @@ def responses_from_logs(
     unscored : {"missing", "fail"}
         Whether a sample that ran without a score, or broke off, is not observed or a fail. Samples that never
         ran are not observed.
+    models : path, optional
+        Table of models, see `irtaudit.data.known.describe_models`; default the packaged one.
     max_bytes : int
         Refuse matrices that would take more memory.
 
     Returns
     -------
     ResponseMatrix
-        Sorted by name. ``subjects``: ``developer, access``, by the packaged table of models; ``items``:
+        Sorted by name. ``subjects``: ``developer, access``, by the table of models; ``items``:
         ``task``, what the logs say (``target``), and HarmBench's ``functional`` and ``semantic`` categories.
 
     Raises
@@ -89,11 +93,12 @@ def responses_from_logs(
         pass_at=pass_at,
         trials=trials or "first",
     )
+    known = describe_models(matrix.subjects.index, models)
     return replace(
         matrix,
         items=_items(chosen, rows, names, matrix.items.index),
-        subjects=describe_models(matrix.subjects.index),
-        notes=(*chosen.notes, *_notes(chosen.rows, unscored, trials)),
+        subjects=known,
+        notes=(*chosen.notes, *_notes(chosen.rows, unscored, trials), *unknown_models(known)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from irtaudit.data import cells, columns
 from irtaudit.data.covariates import read_covariates
 from irtaudit.data.files import MAX_BYTES, decode_text, read_content
-from irtaudit.data.known import describe_models
+from irtaudit.data.known import describe_models, unknown_models
 from irtaudit.data.log_matrix import Unscored, responses_from_logs
 from irtaudit.data.long import read_long
 from irtaudit.data.pyirt import read_pyirt
@@ -117,6 +117,7 @@ def read_responses(
             pass_at=pass_at,
             trials=trials,
             unscored=unscored,
+            models=models,
             max_bytes=max_bytes,
         )
     else:
@@ -126,8 +127,9 @@ def read_responses(
                 f"{path} is read as a table, which knows no samples without score; leave out unscored"
             )
         matrix = _read_file(Path(path), layout, named, pass_at, trials, max_bytes)
-    if models is not None:
-        matrix = replace(matrix, subjects=describe_models(matrix.subjects.index, models))
+    if models is not None and kind is None:
+        known = describe_models(matrix.subjects.index, models)
+        matrix = replace(matrix, subjects=known, notes=(*matrix.notes, *unknown_models(known)))
     if incomplete == "drop":
         matrix = drop_incomplete(matrix)
     return with_covariates(matrix, items=items, subjects=subjects, max_bytes=max_bytes)

@@ -41,8 +41,8 @@ def read_swebench(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) ->
     A report of the harness (`<model>.<run id>.json` with ``resolved_ids``, ...): resolved tasks score 1,
     unresolved ones and empty patches 0; a task whose evaluation broke off, or that the harness lists under
     ``infra_failure_ids``, has status "error", one that was not submitted "cancelled". A leaderboard entry
-    (`<submission>/results/results.json` with ``resolved``): every task that any entry names counts, and scores
-    0 where it is not listed as resolved, as the leaderboard counts.
+    (`<submission>/results/results.json` with ``resolved``): every task that any entry names counts, and
+    scores 0 where it is not listed as resolved, as the leaderboard counts.
 
     Parameters
     ----------
@@ -121,14 +121,14 @@ def _report_rows(model: str, report: dict[str, Any], path: Path) -> list[Answer]
     both = sorted(set(resolved) & set(failed))
     if both:
         raise DataError(f"{path} lists {listed(both)} as resolved and as failed")
-    unjudged = [*_ids(report, "error_ids", path), *_ids(report, "infra_failure_ids", path)]
+    unjudged = dict.fromkeys([*_ids(report, "error_ids", path), *_ids(report, "infra_failure_ids", path)])
     settled = {**dict.fromkeys(failed, 0.0), **dict.fromkeys(resolved, 1.0)}
-    settled = {name: score for name, score in settled.items() if name not in set(unjudged)}
+    settled = {name: score for name, score in settled.items() if name not in unjudged}
     asked = [*_ids(report, "submitted_ids", path), *_ids(report, "incomplete_ids", path)]
     absent = dict.fromkeys(name for name in asked if name not in settled and name not in unjudged)
     return [
         *(Answer(model, TASK, item, 0, METRIC, score) for item, score in settled.items()),
-        *(Answer(model, TASK, item, 0, METRIC, np.nan, ERROR) for item in dict.fromkeys(unjudged)),
+        *(Answer(model, TASK, item, 0, METRIC, np.nan, ERROR) for item in unjudged),
         *(Answer(model, TASK, item, 0, METRIC, np.nan, CANCELLED) for item in absent),
     ]
 

@@ -1,0 +1,440 @@
+"""Logs of HELM, lm-evaluation-harness and SWE-bench become the rows that they say; no lack becomes a zero."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helm_bucket import MODELS, safety_files
+
+from irtaudit.data.helm import read_helm, run_task
+from irtaudit.data.lm_eval import SAMPLES
+from irtaudit.data.logs import CANCELLED, ERROR, LONGEST_LABEL, SCORED, UNSCORED, Logs
+from irtaudit.data.read_logs import log_kind, read_logs
+from irtaudit.errors import DataError
+
+FIXTURES = Path(__file__).parent / "fixtures"
+RUN = "benchmark_output/runs/suite-xstest/xstest:model=meta_llama-3-8b-chat"
+
+
+def scores(logs: Logs) -> dict[tuple[str, str], float]:
+    return dict(zip(zip(logs.rows["model"], logs.rows["item"], strict=True), logs.rows["score"], strict=True))
+
+
+@pytest.fixture
+def helm(tmp_path: Path) -> Path:
+    """A folder with the simulated release."""
+    for path, value in safety_files().items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(json.dumps(value), encoding="utf-8")
+    return tmp_path
+
+
+def change(path: Path, edit: Callable[[Any], None]) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edit(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+# HELM -------------------------------------------------------------------------------------------------
+
+
+def test_helm_rows_are_what_the_runs_say(helm: Path) -> None:
+    logs = read_helm(helm, scenario="harm_bench", metric="safety_score")
+    expected = {
+        (spec["adapter_spec"]["model"], prediction["instance_id"]): prediction["stats"]["safety_score"]
+        for path, spec in safety_files().items()
+        if "harm_bench:" in path and path.endswith("run_spec.json")
+        for prediction in safety_files()[path.replace("run_spec", "display_predictions")]
+    }
+    assert scores(logs) == expected
+    assert set(logs.rows["status"]) == {SCORED}
+    assert sorted(logs.subjects.index) == sorted(MODELS)
+    assert logs.tasks == ["harm_bench"]
+    assert logs.metrics == ["safety_score"]
+
+
+def test_the_harmful_subset_of_xstest_is_told_by_its_target(helm: Path) -> None:
+    everything = read_helm(helm, scenario="xstest")
+    harmful = read_helm(helm, scenario="xstest", target="unsafe")
+    assert set(everything.rows["item"]) == {f"id{i}" for i in range(12)}
+    assert set(harmful.rows["item"]) == {f"id{i}" for i in range(1, 12, 2)}
+    with pytest.raises(DataError, match="has no target 'harmful'; it has 'safe', 'unsafe'"):
+        read_helm(helm, scenario="xstest", target="harmful")
+
+
+def test_a_real_helm_run_is_read_with_its_statistics(tmp_path: Path) -> None:
+    logs = read_helm(FIXTURES / "helm", metric="exact_match")
+    assert scores(logs) == {("simple/model1", f"id{i}"): 0.0 for i in (60, 38, 41, 74, 56, 80)}
+    # all six outputs are "Answer:", which maps to no choice
+    assert not logs.rows["valid"].any()
+    assert dict(zip(logs.rows["item"], logs.rows["target"], strict=True))["id41"] == "Odd"
+    # as CRFM's bucket has it: without per_instance_stats.json there is no score, and that is no fail
+    bare = tmp_path / "bare"
+    shutil.copytree(FIXTURES / "helm", bare)
+    next(bare.rglob("per_instance_stats.json")).unlink()
+    rows = read_helm(bare).rows
+    assert set(rows["status"]) == {UNSCORED}
+    assert rows["score"].isna().all()
+
+
+def test_a_score_that_is_lacking_is_unscored(helm: Path) -> None:
+    def edit(predictions: list[dict[str, Any]]) -> None:
+        del predictions[0]["stats"]["safety_score"]
+        predictions[1]["stats"]["safety_score"] = None
+
+    change(helm / RUN / "display_predictions.json", edit)
+    rows = read_helm(helm, scenario="xstest", metric="safety_score").rows
+    lacking = rows[rows["status"] == UNSCORED]
+    assert lacking["item"].tolist() == ["id0", "id1"]
+    assert lacking["score"].isna().all()
+    assert len(rows) == 12 * len(MODELS)
+
+
+def test_perturbed_instances_are_left_out_and_trials_counted(helm: Path) -> None:
+    def edit(predictions: list[dict[str, Any]]) -> None:
+        predictions.append(predictions[0] | {"perturbation": {"name": "typos"}})
+        predictions.append(predictions[0] | {"train_trial_index": 1})
+
+    change(helm / RUN / "display_predictions.json", edit)
+    rows = read_helm(helm, scenario="xstest", metric="safety_score").rows
+    mine = rows[(rows["model"] == MODELS[2]) & (rows["item"] == "id0")]
+    assert mine["trial"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("harm_bench:model=openai_gpt-4o", "harm_bench"),
+        (
+            "mmlu:subject=anatomy,method=joint,model=a_b,model_deployment=x",
+            "mmlu:subject=anatomy,method=joint",
+        ),
+        ("narrative_qa", "narrative_qa"),
+    ],
+)
+def test_a_task_is_the_run_without_its_model(name: str, task: str) -> None:
+    assert run_task(name) == task
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "message"),
+    [
+        ("run_spec.json", lambda c: c.pop("name"), r"run_spec\.json: no name"),
+        ("run_spec.json", lambda c: c["adapter_spec"].pop("model"), r"no adapter_spec\.model"),
+        ("instances.json", lambda c: c[4].pop("id"), r"instances\.json, entry 5: 'id' is None"),
+        ("instances.json", lambda c: c.pop(4), r"entry 5: instance 'id4' is not in instances\.json"),
+        ("instances.json", lambda c: c.insert(1, 3), r"instances\.json, entry 2: found a number"),
+        (
+            "display_predictions.json",
+            lambda c: c.append(c[3]),
+            r"entry 13: instance 'id3', trial 0, is also .*entry 4",
+        ),
+        (
+            "display_predictions.json",
+            lambda c: c[2]["stats"].update(safety_score="good"),
+            r"entry 3: 'safety_score' is 'good', expected a number",
+        ),
+        (
+            "display_predictions.json",
+            lambda c: c[2].update(stats=[1]),
+            r"entry 3: 'stats' is a list, expected an object",
+        ),
+        (
+            "display_predictions.json",
+            lambda c: c[2].update(train_trial_index="one"),
+            r"entry 3: 'train_trial_index' is 'one'",
+        ),
+    ],
+)
+def test_a_damaged_run_is_named_with_its_entry(
+    helm: Path, file: str, edit: Callable[[Any], None], message: str
+) -> None:
+    change(helm / RUN / file, edit)
+    with pytest.raises(DataError, match=message) as caught:
+        read_helm(helm)
+    assert RUN in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty; expected JSON"),
+        (b'[{"instance_id": "id0",\n"stats": ', r"line 2, column \d+: not JSON: .*is the file cut off"),
+        (b'[{"instance_id": "id0"},\n{"stats": nope}]', r"line 2, column 11: not JSON"),
+        (b'{"a": 1}', "holds an object, expected a list"),
+        (b'[\n"\xff"]', "line 2: byte 0xff is not UTF-8"),
+        (gzip.compress(b"[]" * 100)[:-9], "broken or cut-off gzip"),
+        (b"[" * 100_000, "not JSON"),
+        (b"PK\x03\x04", "a zip archive"),
+    ],
+)
+def test_a_file_that_is_no_json_is_named_with_its_line(helm: Path, content: bytes, message: str) -> None:
+    (helm / RUN / "instances.json").write_bytes(content)
+    with pytest.raises(DataError, match=message) as caught:
+        read_helm(helm)
+    assert "instances.json" in str(caught.value)
+
+
+def test_byte_order_marks_line_ends_and_gzip_do_not_matter(helm: Path) -> None:
+    before = read_helm(helm).rows
+    for path in helm.rglob("display_predictions.json"):
+        text = json.dumps(json.loads(path.read_text()), indent=1)
+        path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
+    pd.testing.assert_frame_equal(read_helm(helm).rows, before)
+
+
+def test_a_missing_file_and_a_missing_scenario_are_said(helm: Path) -> None:
+    with pytest.raises(DataError, match="holds no HELM runs of bbq"):
+        read_helm(helm, scenario="bbq")
+    (helm / RUN / "instances.json").unlink()
+    with pytest.raises(DataError, match=r"instances\.json: there is no such file"):
+        read_helm(helm)
+
+
+# lm-evaluation-harness --------------------------------------------------------------------------------
+
+
+def test_a_real_lm_eval_run_is_read_with_each_filter() -> None:
+    logs = read_logs(FIXTURES / "lm_eval")
+    assert logs.tasks == ["sums_gen", "sums_mc"]
+    assert logs.metrics == [
+        "acc,none",
+        "acc_norm,none",
+        "exact_match,flexible-extract",
+        "exact_match,strict-match",
+    ]
+    assert sorted(logs.subjects.index) == ["simulated/dummy-a", "simulated/dummy-b"]
+    # the harness's own table of this run: acc .25 and 0, exact_match 0 under both filters
+    means = logs.rows.groupby(["model", "metric"])["score"].mean()
+    assert means["simulated/dummy-b", "acc,none"] == 0.25
+    assert (
+        means.drop(("simulated/dummy-b", "acc,none")).drop(("simulated/dummy-b", "acc_norm,none")).eq(0).all()
+    )
+    # "lol" holds no number, so no filter finds an answer
+    generated = logs.select(task="sums_gen").rows
+    assert not generated["valid"].any()
+    assert set(generated["answer"]) == {"[invalid]"}
+    choices = logs.select(task="sums_mc").rows
+    assert choices["valid"].all()
+    assert choices["answer"].isna().all()
+    assert choices["target"].tolist()[:3] == ["0", "0", "1"]
+
+
+def sample(doc_id: object, **more: Any) -> dict[str, Any]:
+    return {
+        "doc_id": doc_id,
+        "target": "1",
+        "filtered_resps": ["1"],
+        "filter": "none",
+        "metrics": ["acc"],
+        "acc": 1.0,
+    } | more
+
+
+@pytest.fixture
+def lm_eval(tmp_path: Path) -> Callable[..., Path]:
+    def write(
+        samples: list[Any], model: str = "org__m", name: str = "samples_t_2026-01-02T03-04-05.6.jsonl"
+    ) -> Path:
+        path = tmp_path / model / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(one) + "\n" for one in samples), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("samples_gsm8k_2026-01-02T03-04-05.123456.jsonl", "gsm8k"),
+        ("samples_mmlu_high_school_us_history_2026-01-02T03-04-05.1.jsonl.gz", "mmlu_high_school_us_history"),
+        ("samples_a_b.jsonl", "a_b"),
+        ("results_2026.json", None),
+        ("samples_x.json", None),
+    ],
+)
+def test_the_name_of_a_file_of_samples_says_the_task(name: str, task: str | None) -> None:
+    match = SAMPLES.fullmatch(name)
+    assert (match and match["task"]) == task
+
+
+def test_the_latest_run_of_a_folder_counts(lm_eval: Callable[..., Path], tmp_path: Path) -> None:
+    lm_eval([sample(0, acc=0.0)], name="samples_t_2026-01-01T00-00-00.1.jsonl")
+    lm_eval([sample(0, acc=1.0)], name="samples_t_2026-02-01T00-00-00.1.jsonl")
+    logs = read_logs(tmp_path)
+    assert scores(logs) == {("org/m", "0"): 1.0}
+    assert logs.files["status"].tolist() == ["superseded", "read"]
+    assert "samples_t_2026-01-01T00-00-00.1.jsonl (org/m) was left out" in logs.notes[0]
+
+
+def test_old_and_odd_samples(lm_eval: Callable[..., Path], tmp_path: Path) -> None:
+    old = {"doc_id": 1, "target": "x", "resps": [["a"]], "filtered_resps": ["a"], "acc": True, "f1": 0.25}
+    perplexity = {"doc_id": 2, "target": "", "filtered_resps": [-3.2], "word_perplexity": [-3.2, 7]}
+    lm_eval([old, perplexity, sample(3, acc=None), sample(4, filtered_resps=["a" * (LONGEST_LABEL + 1)])])
+    rows = read_logs(tmp_path).rows
+    assert list(zip(rows["item"], rows["metric"], rows["status"], strict=True)) == [
+        ("1", "acc,none", SCORED),
+        ("1", "f1,none", SCORED),
+        ("2", "", UNSCORED),
+        ("3", "acc,none", UNSCORED),
+        ("4", "acc,none", SCORED),
+    ]
+    assert rows["score"].tolist()[:2] == [1.0, 0.25]
+    assert rows["answer"].tolist()[-1] is None
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ([sample(i) for i in range(36)] + ["x"], "line 37: found text, expected one object a line"),
+        ([sample(0), sample(0)], "line 2: document 0 with filter 'none' is also on line 1"),
+        ([sample(None)], "line 1: doc_id is None"),
+        ([sample(True)], "line 1: doc_id is True"),
+        ([{"question": 1}], "doc_id is None, expected the number of a document; is this a samples file?"),
+        ([sample(0, metrics=["acc", "f1"])], "line 1: metric 'f1' is announced and not there"),
+        ([], "is empty; expected JSON lines"),
+    ],
+)
+def test_a_damaged_samples_file_is_named_with_its_line(
+    lm_eval: Callable[..., Path], tmp_path: Path, samples: list[Any], message: str
+) -> None:
+    path = lm_eval(samples)
+    with pytest.raises(DataError, match=message) as caught:
+        read_logs(tmp_path)
+    assert str(path) in str(caught.value)
+
+
+def test_bad_json_on_line_37_and_bytes_that_are_no_text(lm_eval: Callable[..., Path], tmp_path: Path) -> None:
+    path = lm_eval([sample(i) for i in range(36)])
+    good = path.read_bytes()
+    for bad, message in (
+        (b'{"doc_id": 36,\n', "line 37: not JSON"),
+        (b'{"doc_id": "\xff"}', "line 37: byte 0xff is not UTF-8"),
+        (b"\0", "line 37: a NUL byte"),
+    ):
+        path.write_bytes(good + bad)
+        with pytest.raises(DataError, match=message):
+            read_logs(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbf" + good.replace(b"\n", b"\r\n"))
+    assert len(read_logs(path).rows) == 36
+
+
+def test_different_documents_under_one_number_are_no_comparison(
+    lm_eval: Callable[..., Path], tmp_path: Path
+) -> None:
+    lm_eval([sample(0, doc_hash="a"), sample(1, doc_hash="b")], model="m1")
+    lm_eval([sample(0, doc_hash="a"), sample(1, doc_hash="c")], model="m2")
+    with pytest.raises(
+        DataError, match=r"task 't', document 1: m2 .* and m1 .* answered different documents"
+    ):
+        read_logs(tmp_path)
+
+
+# SWE-bench --------------------------------------------------------------------------------------------
+
+
+def test_real_reports_of_the_harness() -> None:
+    rows = read_logs(FIXTURES / "swebench").rows
+    a, b = (
+        rows[rows["model"] == f"simulated/agent-{x}"].set_index("item")[["score", "status"]].T.to_dict("list")
+        for x in "ab"
+    )
+    assert a == {
+        "django__django-10554": [1.0, SCORED],
+        "sympy__sympy-12419": [1.0, SCORED],
+        "django__django-11099": [0.0, SCORED],
+        "pylint-dev__pylint-4551": [0.0, SCORED],
+        "sympy__sympy-13615": [0.0, SCORED],  # an empty patch
+        "astropy__astropy-12907": [pytest.approx(np.nan, nan_ok=True), ERROR],
+        "psf__requests-1142": [pytest.approx(np.nan, nan_ok=True), CANCELLED],
+    }
+    # listed as unresolved, and as a failure of the harness's own machine
+    assert b["psf__requests-1142"] == [pytest.approx(np.nan, nan_ok=True), ERROR]
+    assert b["pylint-dev__pylint-4551"] == [pytest.approx(np.nan, nan_ok=True), CANCELLED]
+    assert sum(score == 1 for score, _ in b.values()) == 3
+
+
+def test_leaderboard_entries_count_as_the_leaderboard_does(tmp_path: Path) -> None:
+    for name, report in {
+        "20240402_a": {"resolved": ["t1"], "no_generation": ["t3"], "generated": ["t1", "t2"]},
+        "20240402_b": {"resolved": ["t2"], "no_logs": []},
+    }.items():
+        path = tmp_path / name / "results" / "results.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(report))
+    logs = read_logs(tmp_path)
+    table = logs.rows.pivot(index="model", columns="item", values="score")
+    assert table.loc["20240402_a"].tolist() == [1.0, 0.0, 0.0]
+    assert table.loc["20240402_b"].tolist() == [0.0, 1.0, 0.0]
+    assert "of the 3 tasks that any of them names, those that an entry does not list" in logs.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("reports", "message"),
+    [
+        (
+            {"m.r.json": {"resolved_ids": ["t"], "unresolved_ids": ["t"]}},
+            "lists 't' as resolved and as failed",
+        ),
+        ({"m.r.json": {"resolved_ids": "t"}}, "'resolved_ids' is not a list of task names"),
+        ({"m.r.json": {"resolved_ids": [1]}}, "'resolved_ids' is not a list of task names"),
+        ({"m.r.json": {"resolved_ids": []}}, "holds no samples"),
+        (
+            {"m.r1.json": {"resolved_ids": ["t"]}, "m.r2.json": {"resolved_ids": []}},
+            "several reports are of 'm'",
+        ),
+    ],
+)
+def test_reports_that_contradict_themselves(tmp_path: Path, reports: dict[str, Any], message: str) -> None:
+    for name, report in reports.items():
+        (tmp_path / name).write_text(json.dumps(report))
+    with pytest.raises(DataError, match=message):
+        read_logs(tmp_path)
+
+
+# Which tool -------------------------------------------------------------------------------------------
+
+
+def test_the_tool_is_told_by_the_files(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert log_kind(helm) == "helm"
+    assert log_kind(FIXTURES / "lm_eval") == "lm-eval"
+    assert log_kind(FIXTURES / "swebench" / "*.json") == "swe-bench"
+    assert log_kind(FIXTURES / "inspect") == "inspect"
+    assert log_kind(FIXTURES / "py_irt" / "minitest.jsonlines") is None
+    mixed = tmp_path_factory.mktemp("mixed")
+    shutil.copytree(FIXTURES / "swebench", mixed / "a")
+    shutil.copytree(FIXTURES / "lm_eval", mixed / "b")
+    with pytest.raises(DataError, match="holds logs of several tools: lm-eval, swe-bench"):
+        read_logs(mixed)
+    assert set(read_logs(mixed, "swe-bench").tasks) == {"swe-bench"}
+
+
+def test_hidden_files_are_no_logs_and_an_empty_glob_is_said(tmp_path: Path) -> None:
+    (tmp_path / ".samples_t_x.jsonl").write_text("{")
+    with pytest.raises(DataError, match="is a folder without files"):
+        read_logs(tmp_path)
+    with pytest.raises(DataError, match="there is no such file or folder"):
+        read_logs(tmp_path / "*.eval")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(DataError, match="no evaluation logs found; known are helm, inspect, lm-eval"):
+        read_logs(tmp_path)
+
+
+def test_selecting_what_is_not_there_lists_what_is() -> None:
+    logs = read_logs(FIXTURES / "lm_eval")
+    with pytest.raises(DataError, match="has no task 'gsm8k'; it has 'sums_gen', 'sums_mc'"):
+        logs.select(task="gsm8k")
+    with pytest.raises(DataError, match="has no metric 'f1'; it has 'acc,none'"):
+        logs.select(metric="f1")
+    assert logs.select(metric="acc").metrics == ["acc,none"]
+    with pytest.raises(DataError, match="has no metric 'exact_match'"):  # of two filters: which?
+        logs.select(metric="exact_match")
