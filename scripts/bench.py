@@ -37,7 +37,7 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.engine import FitKey, initial_state, run_tile
-from irtaudit.irt.fit import fit, fit_all
+from irtaudit.irt.fit import MAX_FITS_PER_TILE, fit, fit_all
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import Preset, get_preset
 from irtaudit.irt.prior import State
@@ -64,7 +64,7 @@ class Settings:
     plain: Preset = field(default_factory=partial(get_preset, "paper"))
     repeats: int = 9
     restarts: int = 20
-    tiles: tuple[int, ...] = (FLOOR_FITS, 20)
+    tiles: tuple[int, ...] = (MAX_FITS_PER_TILE, FLOOR_FITS)
     pyro_epochs: int = 40
     study_restarts: int = 10
     large_items: int = 500
@@ -295,7 +295,7 @@ def floor_rows(panel: Panel, settings: Settings) -> Iterator[Row]:
             engine = partial(run_tile, layout, cells, keys, settings.preset)
             pairs = in_turn(partial(floor.epochs, epochs), engine, repeats=settings.repeats)
             ms = [(1e3 * a / FLOOR_FITS / epochs, 1e3 * b / size / epochs) for a, b in pairs]
-            key = name if size == FLOOR_FITS else f"{name}_tile{size}"
+            key = name if size == MAX_FITS_PER_TILE else f"{name}_tile{size}"
             sides = {
                 f"engine_ms_{key}": median(b for _, b in ms),
                 f"floor_ms_{key}": median(a for a, _ in ms),
