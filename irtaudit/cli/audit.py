@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from irtaudit.audit import AuditResult, Progress
     from irtaudit.data.responses import ResponseMatrix
     from irtaudit.dimensionality.plan import IrtPlan
+    from irtaudit.irt.backend import Backend
 
 PRESETS = ("default", "paper", "quick")
 PLACES = {
@@ -76,6 +77,14 @@ _FILE = click.Path(path_type=Path)
 @click.option("--item-column", metavar="NAME", help="Column of the items of a long table, likewise.")
 @click.option("--response-column", metavar="NAME", help="Column of the responses of a long table, likewise.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one per core where it pays.")
+@click.option(
+    "--backend",
+    type=click.Choice(("loky", "dask", "ray")),
+    default="loky",
+    show_default=True,
+    help="Where fits run: this machine's processes or a cluster.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of a running dask or ray cluster; default: start one.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:<number>.")
 @click.option(
     "--out", type=_FILE, default=Path("irtaudit-report"), show_default=True, help="Folder to write."
@@ -91,6 +100,8 @@ def command(
     as_json: bool,
     workers: int | None,
     device: str,
+    backend: Backend,
+    scheduler: str | None,
     **_asked: Any,
 ) -> None:
     """Audit the responses in RESPONSES and write a report: does one score describe them?
@@ -112,19 +123,21 @@ def command(
     from irtaudit.audit import run_plan, summary, write_audit
     from irtaudit.dimensionality.plan import IrtPlan, default_plan
     from irtaudit.dimensionality.planned import Planned, deviations, override, read_planned
+    from irtaudit.irt.backend import parallel_backend
     from irtaudit.plan import read_plan
 
     filed, folder = (read_plan(plan, IrtPlan), plan.parent) if plan else (default_plan(), Path())
     used = override(filed, _changes(filed, flags, folder, demo))
     matrix = _demo() if demo else read_planned(used, folder)
     planned = Planned(filed, str(plan), deviations(filed, used, matrix.sha256)) if plan else None
-    with progress_bars(silent=quiet or as_json) as progress:
+    on_cluster = parallel_backend(backend, address=scheduler, workers=workers)
+    with on_cluster, progress_bars(silent=quiet or as_json) as progress:
         result = run_plan(
             used,
             matrix,
             folder=folder,
             planned=planned,
-            workers=workers,
+            workers=workers if backend == "loky" else None,
             device=device,
             out=out,
             progress=progress,
