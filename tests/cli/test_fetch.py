@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from helm_bucket import MODELS, RELEASE, Bucket, safety_files, send_status, served
 
 from irtaudit.cli import fetch, main
