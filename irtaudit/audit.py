@@ -13,7 +13,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -291,7 +291,7 @@ def run_plan(
     -------
     AuditResult
     """
-    return run_audit(
+    result = run_audit(
         matrix,
         models=plan.models.names,
         splits=planned_splits(plan, folder or Path(), matrix),
@@ -310,6 +310,14 @@ def run_plan(
         out=out,
         progress=progress,
     )
+    return replace(result, notes=(*result.notes, *_unmade(plan)))
+
+
+def _unmade(plan: IrtPlan) -> list[str]:
+    """What a plan asks for and this run leaves open."""
+    pairs = [f"{one.column}:{one.reference},{one.focal}" for one in plan.groups]
+    commands = " and ".join(f"irtaudit dif --group {pair}" for pair in pairs)
+    return [f"the planned comparison of groups is not part of this run: {commands}"] if pairs else []
 
 
 def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
