@@ -70,8 +70,10 @@ def test_families_can_be_joined() -> None:
 def test_joint_intervals_are_wider() -> None:
     table, _ = associations(panel_of(simulated(20), PLAN), PLAN)
     several = table[table["kind"] == "between"]
-    assert (several["low_joint"] <= several["low"]).all()
-    assert (several["high_joint"] >= several["high"]).all()
+    assert (several["low_joint"] < several["low"]).all()
+    assert (several["high_joint"] > several["high"]).all()
+    alone = table[table["kind"] == "anchors"]
+    assert alone["low_joint"].tolist() == alone["low"].tolist()
 
 
 def test_small_panels_get_exact_permutation_p() -> None:

@@ -101,6 +101,20 @@ def test_the_answer_uses_joint_intervals(table1: PanelAudit) -> None:
     assert decisive[["x", "y"]].values.tolist() == [["injecagent_robustness", "agentharm_safety"]]
 
 
+def test_one_pair_of_many_must_hold_against_all_of_them() -> None:
+    """Six pairs correlated at .6: one lies below the threshold by its own interval, none jointly."""
+    plan = plan_for(dict.fromkeys("abcd", "benchmark"))
+    matrix = np.full((4, 4), 0.6)
+    np.fill_diagonal(matrix, 1)
+    columns = normal_columns(16, matrix, np.random.default_rng(14)).T
+    panel = panel_of(dict(zip("abcd", columns, strict=True)), plan)
+    table, lost = associations(panel, plan)
+    found = judge(panel, plan, table, metric_validity(panel, plan).against, lost)
+    assert (found.standings["standing"] == "below").any()
+    assert not (found.standings["standing_joint"] == "below").any()
+    assert found.word == "inconclusive"
+
+
 def test_sentences_carry_the_numbers_of_the_tables(table1: PanelAudit) -> None:
     row = table1.verdict.benchmarks.set_index("benchmark").loc["rjudge_specificity"]
     own = table1.associations[table1.associations["x"] == CAPABILITY].set_index("y")
