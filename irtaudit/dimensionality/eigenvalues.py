@@ -43,6 +43,7 @@ from irtaudit.stats.random_panels import (
 )
 from irtaudit.stats.simulated import cutoff, exceeds, simulated_p
 from irtaudit.stats.spectrum import spectrum, standardised_columns
+from irtaudit.stats.threads import one_blas_thread
 
 Array = NDArray[Any]
 ItemNull = Literal["permuted", "redrawn", "margins", "paper"]
@@ -246,6 +247,7 @@ def _item_null(name: ItemNull, cells: Array, observed: Array, n_draws: int, seed
     return _against(name, draw, cells, observed, n_draws, seed, tested_rank=None if name == "paper" else 1)
 
 
+@one_blas_thread()
 def _against(
     name: str, draw: Draw, cells: Array, observed: Array, n_draws: int, seed: int, *, tested_rank: int | None
 ) -> EigenvalueNull:

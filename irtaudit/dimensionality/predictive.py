@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.irt.predict import pass_probability
+from irtaudit.stats.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
@@ -32,6 +33,7 @@ Z95 = 1.959964
 CHECKS = ["check", "observed", "expected", "low", "high", "p", "draws", "seed"]
 
 
+@one_blas_thread()
 def predictive_checks(
     fit: FitResult, matrix: ResponseMatrix, *, n_draws: int = DRAWS, seed: int = 0
 ) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from irtaudit.errors import FitError, PlanError
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.stats.random_panels import bernoulli_cells
 from irtaudit.stats.spectrum import spectrum, standardised_columns
+from irtaudit.stats.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from irtaudit.irt.panels import PanelFits
@@ -100,6 +101,7 @@ class Refitted:
         return len(next(iter(self.stacks.values()))) - 1
 
 
+@one_blas_thread()
 def refit(
     matrix: ResponseMatrix,
     spec: ModelSpec,
