@@ -122,6 +122,7 @@ def compare_groups(
     DifResult
         Comparison by comparison, in each the scopes of the fits in turn.
     """
+    models: Sequence[FitResult | None] = fits or [None]
     return join(
         [
             audit_dif(
@@ -134,7 +135,7 @@ def compare_groups(
                 verdict=verdict,
             )
             for pair in groups
-            for fit in (fits or [None])
+            for fit in models
         ]
     )
 

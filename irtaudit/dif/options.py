@@ -56,7 +56,7 @@ class DifOptions:
     purify: bool = False
     rematch: bool = False
     n_simulations: int = 5000
-    n_control: int = 100
+    n_control: int = 50
     n_power: int = 200
     seed: int = 2026
 

@@ -53,7 +53,9 @@ def panel(
         {"developer": group, "family": [f"f{n}" for n in family]},
         index=[f"model_{i:03d}" for i in range(len(group))],
     )
-    return Truth(ResponseMatrix.from_array(cells, subjects=subjects), theta, slope, intercept)
+    flatter = 1 / np.sqrt(1 + family_sd**2 / 1.7**2)  # what a model without families sees of the logits
+    matrix = ResponseMatrix.from_array(cells, subjects=subjects)
+    return Truth(matrix, theta, slope * flatter, intercept * flatter)
 
 
 def known_fit(truth: Truth, spec: ModelSpec | None = None) -> FitResult:

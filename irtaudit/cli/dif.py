@@ -1,0 +1,250 @@
+"""``irtaudit dif``: do equally able models of two groups meet the same items?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
+from irtaudit.cli.reading import given, reading_options
+
+if TYPE_CHECKING:
+    from irtaudit.data.responses import ResponseMatrix
+    from irtaudit.data.screen import Screened
+    from irtaudit.dif.options import DifOptions
+    from irtaudit.dif.result import DifResult
+    from irtaudit.irt.result import FitResult
+
+SCREENS = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("responses", metavar="RESPONSES", type=_FILE)
+@click.option("--subjects", metavar="FILE", type=_FILE, help="Table that describes the models, a row each.")
+@click.option("--items", metavar="FILE", type=_FILE, help="Table that describes the items, a row each.")
+@click.option(
+    "--group",
+    "groups",
+    metavar="COLUMN:A,B",
+    multiple=True,
+    required=True,
+    help="Column of the models and the two levels to compare, the reference first. Repeatable.",
+)
+@click.option(
+    "--scope",
+    "scopes",
+    metavar="COLUMN",
+    multiple=True,
+    help="Item column; models are also matched within each of its categories. Repeatable.",
+)
+@click.option(
+    "--cluster", metavar="COLUMN", help="Column that names families of models; default: the group's."
+)
+@click.option(
+    "--match",
+    type=click.Choice(("theta", "total")),
+    default="theta",
+    show_default=True,
+    help="Equally able by fitted ability or by the number of items passed.",
+)
+@click.option(
+    "--bands",
+    default="3",
+    show_default=True,
+    metavar="N|score",
+    help="Ability bands, or every score its own.",
+)
+@click.option(
+    "--screen", default=",".join(SCREENS), metavar="LIST", help=f"Of {', '.join(SCREENS)}; default all."
+)
+@click.option("--purify", is_flag=True, help="Match on items that are not flagged themselves.")
+@click.option("--rematch", is_flag=True, help="Estimate abilities anew in every simulated matrix.")
+@click.option(
+    "--penalty", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of the logistic screens."
+)
+@click.option(
+    "--simulations",
+    type=click.IntRange(min=0),
+    default=5000,
+    show_default=True,
+    help="Matrices per null; 0: classical tests.",
+)
+@click.option(
+    "--control", type=click.IntRange(min=0), default=50, show_default=True, help="Deals of random groups."
+)
+@click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True)
+@click.option(
+    "--restarts",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Fits per item response model.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=2026, show_default=True, help="Of fits and nulls."
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes for fits; default: where it pays.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:<number>.")
+@click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
+@click.option(
+    "--out", type=_FILE, default=Path("irtaudit-report-dif"), show_default=True, help="Folder to write."
+)
+@click.option("--quiet", is_flag=True, help="Print the answer alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print what dif.json holds.")
+@reading_options
+def command(
+    responses: Path,
+    subjects: Path | None,
+    items: Path | None,
+    groups: tuple[str, ...],
+    scopes: tuple[str, ...],
+    cluster: str | None,
+    claim: str | None,
+    out: Path,
+    quiet: bool,
+    as_json: bool,
+    match: Any,
+    bands: str,
+    screen: str,
+    purify: bool,
+    rematch: bool,
+    penalty: float,
+    simulations: int,
+    control: int,
+    seed: int,
+    preset: str,
+    restarts: int,
+    workers: int | None,
+    device: str,
+    **reading: Any,
+) -> None:
+    """Compare two groups of models item by item at equal ability, and write a report.
+
+    An item on which equally able models of the groups fare differently measures something besides ability:
+    it has differential item functioning (DIF). RESPONSES is any file that `irtaudit audit` reads; --subjects
+    says which group a model belongs to. The folder --out receives report.html, dif.json, dif.csv (a row per
+    item and screen), dif_flags.csv and figures.
+    """
+    from irtaudit.data.screen import screen as screened_of
+    from irtaudit.dif.audit import compare_groups
+    from irtaudit.dif.groups import parse_groups
+    from irtaudit.dif.options import DifOptions
+    from irtaudit.dif.words import answer
+
+    pairs = [parse_groups(text) for text in groups]
+    chosen: Any = tuple(
+        name.strip() for name in screen.split(",")
+    )  # DifOptions refuses what it does not know
+    options = DifOptions(
+        match=match,
+        bands="score" if bands == "score" else _number(bands),
+        screens=chosen,
+        penalty=penalty,
+        purify=purify,
+        rematch=rematch,
+        n_simulations=simulations,
+        n_control=control,
+        seed=seed,
+    )
+    screened = screened_of(_read(responses, subjects, items, reading))
+    for pair in pairs:
+        pair.sides(screened.matrix.subjects)
+    fitting = {"n_restarts": restarts, "preset": preset, "seed": seed, "workers": workers, "device": device}
+    fits = _fitted(screened.matrix, scopes, options, out, fitting, silent=quiet or as_json)
+    found = compare_groups(screened.matrix, fits, pairs, cluster=cluster, options=options)
+    report = _written(found, screened, claim, out)
+    if as_json:
+        click.echo((out / "dif.json").read_text(encoding="utf-8"), nl=False)
+    elif quiet:
+        click.echo(answer(found).word)
+    else:
+        _tell(found, claim, report)
+
+
+def _number(bands: str) -> int:
+    from irtaudit.errors import PlanError
+
+    try:
+        return int(bands)
+    except ValueError:
+        raise PlanError(f"--bands is {bands!r}; expected a whole number from 1 on, or score.") from None
+
+
+def _read(
+    responses: Path, subjects: Path | None, items: Path | None, reading: dict[str, Any]
+) -> ResponseMatrix:
+    from irtaudit.data.read import read_responses
+
+    tables = {"subjects": subjects, "items": items}
+    return read_responses(responses, **given(tables), **given(reading))
+
+
+def _fitted(
+    matrix: ResponseMatrix,
+    scopes: tuple[str, ...],
+    options: DifOptions,
+    out: Path,
+    fitting: dict[str, Any],
+    *,
+    silent: bool,
+) -> list[FitResult]:
+    """The single score's model and one per scope column; none where totals are matched without a null."""
+    if options.match == "total" and not options.n_simulations and not scopes:
+        return []
+    from irtaudit.audit import model_specs
+    from irtaudit.irt.fit import fit_all
+
+    specs, _ = model_specs(matrix.items, ["unidimensional_2pl"], scopes)
+    with progress_bars(silent=silent) as progress:
+        stage = (lambda done, total: progress("Fits to every response", done, total)) if progress else None
+        fits = fit_all(matrix, specs, store=out / "fits", progress=stage, **fitting)
+    return list(fits.values())
+
+
+def _written(found: DifResult, screened: Screened, claim: str | None, out: Path) -> Path:
+    from irtaudit._version import __version__
+    from irtaudit.data.files import atomic_write, write_csv
+    from irtaudit.dif.present import READING, present_alone
+    from irtaudit.dif.words import TERMS, summary
+    from irtaudit.report.export import figure_files, json_text, make_folder
+    from irtaudit.report.page import write_report
+
+    matrix, again = screened.matrix, reproducing_command(click.get_current_context())
+    holds_for = {
+        "Groups": ", ".join(found.flags["comparison"].unique()),
+        "Data": f"{matrix.source or 'responses'}: {matrix.n_subjects} models x {matrix.n_items} items, "
+        f"sha256 {matrix.sha256[:16]}…",
+        "Version": f"irtaudit {__version__}",
+    }
+    page = present_alone(found, holds_for, claim or READING)
+    make_folder(out / "figures")
+    for name, table in {**found.files, "dropped": screened.dropped}.items():
+        write_csv(table, out / f"{name}.csv")
+    for name, svg in figure_files(page).items():
+        atomic_write(out / "figures" / name, svg)
+    heading = {"schema_version": 1, "kind": "dif", "data_sha256": matrix.sha256, "command": again}
+    report = out / "report.html"
+    atomic_write(out / "dif.json", json_text(heading | summary(found) | {"report": str(report)}))
+    title = f"{(matrix.source or 'Responses').partition(',')[0]}: groups compared"
+    return write_report(page, out, title=title, command=again, glossary=TERMS)
+
+
+def _tell(found: DifResult, claim: str | None, report: Path) -> None:
+    from irtaudit.dif.present import READING
+    from irtaudit.dif.words import answer, headline
+
+    result = answer(found)
+    click.echo(f"{claim or READING}: {click.style(result.word, bold=True)}")
+    click.echo(f"  {result.because}")
+    for row in found.flags[found.flags["screen"].isin(headline(found.options))].to_dict("records"):
+        click.echo(
+            f"  {row['comparison']}, {row['scope']}, {row['screen']}: {row['family_flags']} of "
+            f"{row['n_testable']} items flagged over all, {row['item_flags']} item by item"
+        )
+    for note in found.notes:
+        click.echo(f"  {note}")
+    click.echo(f"  What would change it? {result.what_would_change}")
+    click.echo(f"Report: {report}")
