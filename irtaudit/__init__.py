@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from irtaudit.irt.fit import fit as fit
     from irtaudit.irt.fit import fit_all as fit_all
     from irtaudit.irt.result import FitResult as FitResult
+    from irtaudit.irt.saved import load_fit as load_fit
+    from irtaudit.irt.saved import save_fit as save_fit
+    from irtaudit.irt.score import score as score
     from irtaudit.irt.spec import ModelSpec as ModelSpec
     from irtaudit.report.page import write_report as write_report
     from irtaudit.report.section import Section as Section
@@ -73,6 +76,9 @@ _HOMES = {
     "read_responses": "irtaudit.data.read",
     "read_test_masks": "irtaudit.data.masks",
     "run_audit": "irtaudit.audit",
+    "load_fit": "irtaudit.irt.saved",
+    "save_fit": "irtaudit.irt.saved",
+    "score": "irtaudit.irt.score",
     "screen": "irtaudit.data.screen",
     "write_audit": "irtaudit.audit",
     "write_report": "irtaudit.report.page",

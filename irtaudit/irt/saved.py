@@ -21,7 +21,7 @@ _FRAMES = ("restarts", "heldout")
 _PLAIN = ("subjects", "items", "splits", "train_cells", "seed", "data_sha256", "predictor", "warnings")
 
 
-def save_fit(fit: FitResult, path: str | Path) -> None:
+def save_fit(fit: FitResult, path: str | Path) -> Path:
     """Write a fit, every restart of it, to one file; atomically, with a checksum.
 
     Parameters
@@ -29,6 +29,11 @@ def save_fit(fit: FitResult, path: str | Path) -> None:
     fit : FitResult
     path : str or Path
         Usually ending in ``.safetensors``.
+
+    Returns
+    -------
+    Path
+        The file.
 
     Raises
     ------
@@ -44,6 +49,7 @@ def save_fit(fit: FitResult, path: str | Path) -> None:
         **{name: getattr(fit, name).to_dict("split", index=False) for name in _FRAMES},
     }
     write_arrays(Path(path), arrays | {"elbo_path": fit.elbo_path}, header)
+    return Path(path)
 
 
 def load_fit(path: str | Path) -> FitResult:
