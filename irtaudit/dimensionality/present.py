@@ -19,6 +19,9 @@ from irtaudit.dimensionality.labels import label, short_label
 from irtaudit.dimensionality.nested import finding_sentence
 from irtaudit.dimensionality.pairwise import CLEAR, standings
 from irtaudit.dimensionality.plan import CLAIM
+from irtaudit.dimensionality.present_structure import TERMS as STRUCTURE_TERMS
+from irtaudit.dimensionality.present_structure import structure_evidence, structure_limits, structure_tables
+from irtaudit.dimensionality.structure import Structure
 from irtaudit.dimensionality.tables import abilities_table, items_table
 from irtaudit.dimensionality.verdict import (
     GAIN_OVER,
@@ -63,6 +66,7 @@ TERMS = {
     "dimension": "One scale along which models differ; one score assumes one dimension.",
     "free dimensions": "Dimensions found from the data: every item may depend on each of them.",
     "item means": "Every model passes an item at the item's own pass rate: what a score adds nothing to.",
+    **STRUCTURE_TERMS,
 }
 """Words of Test 1 for the glossary of the page."""
 COLUMNS = {
@@ -149,6 +153,7 @@ def present(
     family: str | None = None,
     power: Power | None = None,
     correlations: pd.DataFrame | None = None,
+    structure: Structure | None = None,
 ) -> list[Section]:
     """Sections of the report that show a comparison, its verdict and the full-data fits.
 
@@ -171,6 +176,8 @@ def present(
         How often the rule finds several dimensions in a panel like this.
     correlations : DataFrame, optional
         Factor correlations with intervals, see `irtaudit.dimensionality.tables.correlations_table`.
+    structure : Structure, optional
+        Eigenvalues, fit and reliability, see `irtaudit.dimensionality.structure.describe_structure`.
 
     Returns
     -------
@@ -183,6 +190,7 @@ def present(
         _picture(comparison, found),
         *_paired(comparison, found),
         *_gain(comparison, found),
+        *(structure_evidence(structure) if structure else []),
         *_all_correlations(fits, correlations),
         _restarts(comparison, found),
         _nested(comparison),
@@ -190,11 +198,12 @@ def present(
         *_power_card(power, found.rule.min_power),
         _conditions(found),
         *_limits(comparison, found, fits, matrix, family),
+        *(structure_limits(structure) if structure else []),
     ]
     best = fits.get(found.best or "")
     if best is not None and matrix is not None:
         sections += [_models(best, matrix), _order(best, found.word), _items(best, matrix)]
-    return sections
+    return [*sections, *(structure_tables(structure) if structure else [])]
 
 
 def present_followup(followed: Followed) -> Section:
