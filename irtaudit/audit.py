@@ -32,11 +32,12 @@ from irtaudit.dimensionality.followup import Followed, follow, followup_models, 
 from irtaudit.dimensionality.gates import Power, cluster_intervals, power_of_the_rule
 from irtaudit.dimensionality.pairwise import pairwise_table
 from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, IrtPlan, Ruling, Splitting
-from irtaudit.dimensionality.planned import Planned, planned_splits
+from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
 from irtaudit.dimensionality.present import TERMS, present, present_followup, sentence
+from irtaudit.dimensionality.sweep import Cut, check_cut_offs, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
 from irtaudit.dimensionality.verdict import OPEN, POWERFUL, Verdict, judge
-from irtaudit.errors import PlanError, StorageError
+from irtaudit.errors import DataError, FitError, PlanError, StorageError
 from irtaudit.irt.presets import get_preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec, spec_from_name
@@ -49,6 +50,19 @@ SEED = 2026
 CLUSTER = "developer"
 """Subject column that names families of related models, where the user names none."""
 SETTINGS_FILE = Path("fits", "settings.json")
+SWEEP_COLUMNS = {
+    "pass_at": "Scores from here on pass.",
+    "pass_rate": "Share of the analysed responses that pass.",
+    "items": "Items that the screen keeps.",
+    "verdict": "By the rule of this audit.",
+    "best_unidimensional": "The best one-dimensional model.",
+    "challenger": "The richer model that gains most.",
+    "difference": "Log-loss of the best one-dimensional model minus that of the challenger.",
+    "low": "Lower end of its interval.",
+    "high": "Upper end of its interval.",
+    "margin": "The smallest difference that matters.",
+    "reason": "Why there is no verdict.",
+}
 REPORTED_VERSIONS = ("torch", "pyro-ppl", "numpy", "pandas", "scipy")
 
 Progress = Callable[[str, int, int], None]
@@ -91,6 +105,8 @@ class AuditResult:
         The comparison once more without some items.
     planned : Planned or None
         The plan that the run follows, and how it departs from it; None: none was given.
+    sweep : tuple of Cut
+        The answer at other cut-offs between pass and fail.
     """
 
     data: ResponseMatrix
@@ -109,6 +125,7 @@ class AuditResult:
     seconds: float
     followups: tuple[Followed, ...] = ()
     planned: Planned | None = None
+    sweep: tuple[Cut, ...] = ()
 
 
 def run_audit(
@@ -291,6 +308,7 @@ def run_plan(
     -------
     AuditResult
     """
+    cut_offs = check_cut_offs(plan.data.sweep, plan.data.pass_at) if plan.data.sweep else ()
     result = run_audit(
         matrix,
         models=plan.models.names,
@@ -310,7 +328,42 @@ def run_plan(
         out=out,
         progress=progress,
     )
-    return replace(result, notes=(*result.notes, *_unmade(plan)))
+    running: dict[str, Any] = {"folder": folder, "workers": workers, "device": device}
+    cuts = tuple(
+        _cut_off(at, result)
+        if at == plan.data.pass_at
+        else _other_cut_off(at, plan, out, _cut_progress(progress, at), running)
+        for at in cut_offs
+    )
+    return replace(result, notes=(*result.notes, *_unmade(plan)), sweep=cuts)
+
+
+def _other_cut_off(
+    pass_at: float,
+    plan: IrtPlan,
+    out: Path | None,
+    progress: Progress | None,
+    running: Mapping[str, Any],
+) -> Cut:
+    """The same audit of the scores cut elsewhere; what cannot be audited is a cut with its reason."""
+    once = override(plan, {"data.pass_at": pass_at, "data.sweep": [], "data.sha256": "", "followups": []})
+    matrix = read_planned(once, running["folder"] or Path())
+    store = out / "sweep" / f"{pass_at:g}" if out is not None else None
+    try:
+        return _cut_off(pass_at, run_plan(once, matrix, out=store, progress=progress, **running))
+    except (DataError, FitError, PlanError) as error:
+        return Cut(pass_at, float(np.nanmean(matrix.responses)), matrix.n_items, None, str(error))
+
+
+def _cut_off(pass_at: float, result: AuditResult) -> Cut:
+    kept = result.matrix
+    return Cut(pass_at, float(np.nanmean(kept.responses)), kept.n_items, result.verdict)
+
+
+def _cut_progress(progress: Progress | None, pass_at: float) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda stage, done, total: progress(f"Pass from {pass_at:g}: {stage}", done, total)
 
 
 def _unmade(plan: IrtPlan) -> list[str]:
@@ -508,6 +561,7 @@ def sections(result: AuditResult) -> list[Section]:
             correlations=result.correlations,
         ),
         *map(present_followup, result.followups),
+        *_sweep_section(result.sweep),
         *(Section(place="limit", claim=sentence(note).rstrip(".") + ".") for note in result.notes),
         _screening(result),
         *_plan_section(result.planned),
@@ -562,6 +616,24 @@ def _plan_section(planned: Planned | None) -> list[Section]:
             columns={"key": "Key of the plan.", "planned": "What it says.", "used": "What the run did."},
             caption="Every deviation.",
             file="deviations.csv",
+        )
+    ]
+
+
+def _sweep_section(cuts: Sequence[Cut]) -> list[Section]:
+    if not cuts:
+        return []
+    return [
+        Section(
+            place="evidence",
+            title="Other cut-offs between pass and fail",
+            claim=sweep_sentence(cuts),
+            how="The scores are cut anew, screened, and audited by the same rule with the same seeds.",
+            otherwise="A verdict that changes with the cut-off is about the cut-off, not the models alone.",
+            table=sweep_table(cuts),
+            columns=SWEEP_COLUMNS,
+            caption="The answer at every cut-off, and the challenger that gains most.",
+            file="sweep.csv",
         )
     ]
 
@@ -628,8 +700,8 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     folder : Path
         Made when missing. Receives ``audit.json``, ``comparison.csv``, ``comparison_by_split.csv``,
         ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``pairwise.csv``, ``items.csv``,
-        ``followups.csv`` (where there are any), ``dropped.csv``, ``figures/*.svg`` and ``report.html``; each
-        file is complete or as it was.
+        ``followups.csv`` and ``sweep.csv`` (where there are any), ``dropped.csv``, ``figures/*.svg`` and
+        ``report.html``; each file is complete or as it was.
     command : str
         The command that reproduces the folder, for the report.
 
@@ -672,6 +744,7 @@ def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
         "pairwise": pairwise_table(result.full),
         "dropped": result.dropped,
         **({"followups": followups_table(result.followups)} if result.followups else {}),
+        **({"sweep": sweep_table(result.sweep)} if result.sweep else {}),
     }
 
 
@@ -750,6 +823,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "factor_correlations": result.correlations,
         "power": asdict(result.power) if result.power else None,
         "followups": followups_table(result.followups),
+        "sweep": sweep_table(result.sweep),
         "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
         "seconds": result.seconds,
     }

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irtaudit.cli.reading import reading_options
+
 if TYPE_CHECKING:
     from irtaudit.audit import AuditResult, Progress
     from irtaudit.data.responses import ResponseMatrix
@@ -28,6 +30,15 @@ PLACES = {
     "item_column": "data.item_column",
     "response_column": "data.response_column",
     "pass_at": "data.pass_at",
+    "sweep": "data.sweep",
+    "layout": "data.layout",
+    "trials": "data.trials",
+    "task": "data.task",
+    "metric": "data.metric",
+    "target": "data.target",
+    "unscored": "data.unscored",
+    "incomplete": "data.incomplete",
+    "model_table": "data.models",
     "claim": "reading",
     "cluster": "cluster",
     "seed": "seed",
@@ -70,12 +81,10 @@ _FILE = click.Path(path_type=Path)
     "--seed", type=click.IntRange(min=0), default=2026, show_default=True, help="Of splits and fits."
 )
 @click.option("--heldout", metavar="MASK", type=_FILE, help="Your own held-out cells: split, subject, item.")
+@reading_options
 @click.option(
-    "--pass-at", type=float, metavar="SCORE", help="Scores from SCORE on pass; 1.0: full marks only."
+    "--sweep", metavar="LIST", help="Other scores to pass from: the comparison at each, as .5,.75,.9."
 )
-@click.option("--subject-column", metavar="NAME", help="Column of the subjects, if not recognised.")
-@click.option("--item-column", metavar="NAME", help="Column of the items of a long table, likewise.")
-@click.option("--response-column", metavar="NAME", help="Column of the responses of a long table, likewise.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one per core where it pays.")
 @click.option(
     "--backend",
@@ -107,9 +116,10 @@ def command(
     """Audit the responses in RESPONSES and write a report: does one score describe them?
 
     RESPONSES is a wide table (a row per subject, a column per item), a long one (a row per response), or
-    py-irt's JSON lines; 1 is a pass, 0 a fail, nothing is not observed. The folder --out receives
-    report.html, audit.json, tables and figures. Finished fits are kept there: an interrupted audit goes on
-    when the same command is given again.
+    py-irt's JSON lines; 1 is a pass, 0 a fail, nothing is not observed. It may also be logs of HELM, Inspect
+    AI, lm-evaluation-harness or SWE-bench: a file, a folder, a quoted glob (see irtaudit describe). The
+    folder --out receives report.html, audit.json, tables and figures. Finished fits are kept there: an
+    interrupted audit goes on when the same command is given again.
 
     With --plan the plan says what is asked, data included; every other option that says otherwise is a
     deviation, and stands in the report.
@@ -182,6 +192,8 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
     factors = [f"confirmatory_{column}_2pl" for column in options.pop("factors", ())]
     models = options.pop("models", None)
     names = [name.strip() for name in models.split(",")] if models else list(filed.models.names)
+    if "sweep" in options:
+        options["sweep"] = _cut_offs(options["sweep"])
     changes = {
         PLACES[name]: os.path.relpath(value, folder)
         if isinstance(value, Path) and folder != Path()
@@ -190,6 +202,13 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
     }
     changes = {key: str(value) if isinstance(value, Path) else value for key, value in changes.items()}
     return changes | ({"models.names": [*names, *factors]} if models or factors else {})
+
+
+def _cut_offs(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--sweep is {text!r}, expected scores, such as .5,.75,.9") from None
 
 
 @contextmanager
@@ -254,6 +273,10 @@ def _tell(result: AuditResult, report: Path) -> None:
     gain = verdict.conditions["detail"].iloc[0]
     click.echo(f"  One dimension against item means: {gain}; the margin is {verdict.margin:.4f}.")
     click.echo(f"  What would change it? {verdict.what_would_change}")
+    if result.sweep:
+        from irtaudit.dimensionality.sweep import sweep_sentence
+
+        click.echo(f"  {sweep_sentence(result.sweep)}")
     for one in result.planned.deviations if result.planned else ():
         click.echo(
             f"irtaudit: deviation from the plan: {one.key} is {one.used!r}, not {one.planned!r}", err=True

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from irtaudit.cli.reading import given, reading_options
+from irtaudit.cli.reading import given, reading_options, size_option
 
 FORMATS = ("wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long-parquet", "py-irt")
 
@@ -19,6 +19,7 @@ FORMATS = ("wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long
     "--to", "format", type=click.Choice(FORMATS), help="What OUT becomes; by default its suffix says."
 )
 @reading_options
+@size_option
 def command(source: Path, destination: Path, format: str | None, **reading: Any) -> None:
     """Read the responses in IN and write them to OUT in another layout.
 

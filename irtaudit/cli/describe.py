@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irtaudit.cli.reading import given, reading_options
+from irtaudit.cli.reading import given, reading_options, size_option
 
 if TYPE_CHECKING:
     from irtaudit.data.describe import Description
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print it for programs.")
 @reading_options
+@size_option
 def command(path: Path, as_json: bool, **reading: Any) -> None:
     """Say what PATH is, what is in it, and which command to run next.
 

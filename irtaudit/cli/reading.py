@@ -11,6 +11,7 @@ import click
 LAYOUTS = ("wide", "long", "py-irt", "helm", "inspect", "lm-eval", "swe-bench")
 TRIALS = ("first", "majority", "mean")
 
+_NAMES = {"model_table": "models"}
 _FILE = click.Path(path_type=Path)
 _OPTIONS = (
     click.option(
@@ -38,25 +39,22 @@ _OPTIONS = (
         type=click.Choice(("keep", "drop")),
         help="Whether subjects that lack items are kept; default keep.",
     ),
-    click.option(
-        "--model-table", "models", metavar="FILE", type=_FILE, help="Your table of model, developer, access."
-    ),
-    click.option(
-        "--max-bytes",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Refuse what unpacks to more; default 1 GiB.",
-    ),
+    click.option("--model-table", metavar="FILE", type=_FILE, help="Your table of model, developer, access."),
 )
+
+size_option = click.option(
+    "--max-bytes", type=click.IntRange(min=1), metavar="N", help="Refuse what unpacks to more; default 1 GiB."
+)
+"""For commands without a plan: a limit that guards this machine, not a choice about the data."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command; `given` of them are keyword arguments of `read_responses`."""
+    """Add the options to a command; `given` turns them into keyword arguments of `read_responses`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were used."""
-    return {name: value for name, value in options.items() if value is not None}
+    """The options that were used, named as `read_responses` names them."""
+    return {_NAMES.get(name, name): value for name, value in options.items() if value is not None}

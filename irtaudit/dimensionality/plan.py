@@ -31,6 +31,7 @@ DEFAULT_MODELS = (
 _CONFIRMATORY = re.compile(r"confirmatory_.+_[123]pl")
 
 Share = Annotated[float, Field(gt=0, lt=1)]
+PassAt = Annotated[float, Field(gt=0, le=1)]
 Names = Annotated[tuple[str, ...], Strict(False)]
 Column = Annotated[str, Field(min_length=1)]
 
@@ -72,6 +73,8 @@ class Data(Part):
         As in :func:`irtaudit.data.read.read_responses`.
     pass_at : float, optional
         The pass rule for scores: from here on a response passes; 1.0: full marks only.
+    sweep : tuple of float
+        Other pass rules at which the comparison is repeated.
     sha256 : str
         Of the names and cells when the plan was made; other data are a deviation. "": not known then.
     """
@@ -84,7 +87,8 @@ class Data(Part):
     subject_column: str | None = None
     item_column: str | None = None
     response_column: str | None = None
-    pass_at: Annotated[float, Field(gt=0, le=1)] | None = None
+    pass_at: PassAt | None = None
+    sweep: Annotated[tuple[PassAt, ...], Strict(False)] = ()
     trials: Trials | None = None
     task: str | None = None
     metric: str | None = None

@@ -127,7 +127,7 @@ def read_planned(plan: IrtPlan, folder: Path) -> ResponseMatrix:
     """
     if not plan.data.responses:
         raise PlanError("The plan names no responses: fill in data.responses, or give a file beside --plan.")
-    options = plan.data.model_dump(exclude={"responses", "sha256"}, exclude_none=True)
+    options = plan.data.model_dump(exclude={"responses", "sha256", "sweep"}, exclude_none=True)
     files = {name: folder / options.pop(name) for name in TABLES if name in options}
     return read_responses(folder / plan.data.responses, **files, **options)
 
