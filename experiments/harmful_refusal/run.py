@@ -116,10 +116,10 @@ def _py_irt_losses(table: pd.DataFrame | None, result: AuditResult, model: str) 
 
 def agreement(printed_name: str, printed: float, ours: float) -> str:
     """Whether two log-losses are close, or why they are not."""
+    if printed_name in FAILED:
+        return f"the printed fit failed (check-table): {ours - printed:+.3f} nats"
     if abs(printed - ours) <= CLOSE:
         return f"within {CLOSE} nats"
-    if printed_name in FAILED:
-        return "no: the printed fit failed (check-table)"
     if printed_name.startswith("confirmatory_7d"):
         return "no: the replica has no harm domains, only three item types"
     return f"no: the replica is not the paper's matrix ({ours - printed:+.3f} nats)"
