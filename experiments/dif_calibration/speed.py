@@ -6,13 +6,10 @@ with one null (unrelated models) and of one with the cluster-aware null as well;
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 import warnings
 from dataclasses import replace
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from run import Condition, panel

@@ -19,6 +19,7 @@ from irtaudit.dif.result import DifResult, join
 from irtaudit.dif.scopes import Scope, scopes_of
 from irtaudit.dif.tables import result_of
 from irtaudit.errors import PlanError
+from irtaudit.stats.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
@@ -88,10 +89,11 @@ def audit_dif(
     codes = family_codes(_families(matrix, cluster or group))
     scopes: tuple[Scope | None, ...] = (None,) if fit is None else scopes_of(fit, matrix)
     results = []
-    for scope in scopes:
-        contrast = make_contrast(matrix, sides, scope)
-        found = find(contrast, codes[contrast.rows], options)
-        results.append(result_of(matrix, groups, found, cluster or group, options, verdict))
+    with one_blas_thread():
+        for scope in scopes:
+            contrast = make_contrast(matrix, sides, scope)
+            found = find(contrast, codes[contrast.rows], options)
+            results.append(result_of(matrix, groups, found, cluster or group, options, verdict))
     whole = join(results)
     return replace(whole, notes=(*notes, *whole.notes))
 
