@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from irtaudit.audit import run_audit as run_audit
     from irtaudit.audit import write_audit as write_audit
     from irtaudit.data.bundled import load_swebench_verified as load_swebench_verified
+    from irtaudit.data.helm import read_helm as read_helm
+    from irtaudit.data.log_matrix import responses_from_logs as responses_from_logs
     from irtaudit.data.masks import read_test_masks as read_test_masks
     from irtaudit.data.read import read_responses as read_responses
+    from irtaudit.data.read_logs import read_logs as read_logs
     from irtaudit.data.responses import ResponseMatrix as ResponseMatrix
     from irtaudit.data.screen import merge_small_factors as merge_small_factors
     from irtaudit.data.screen import screen as screen
@@ -73,7 +76,10 @@ _HOMES = {
     "load_swebench_verified": "irtaudit.data.bundled",
     "make_splits": "irtaudit.data.splits",
     "merge_small_factors": "irtaudit.data.screen",
+    "read_helm": "irtaudit.data.helm",
+    "read_logs": "irtaudit.data.read_logs",
     "read_responses": "irtaudit.data.read",
+    "responses_from_logs": "irtaudit.data.log_matrix",
     "read_test_masks": "irtaudit.data.masks",
     "run_audit": "irtaudit.audit",
     "load_fit": "irtaudit.irt.saved",
