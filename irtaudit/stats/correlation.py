@@ -46,21 +46,31 @@ def midranks(values: ArrayLike, counts: Array) -> Array:
     (draw, unit) array
         Rank of the unit's value among the resample, ties at their mean; meaningless where the count is 0.
     """
-    x = np.broadcast_to(np.asarray(values, dtype=float), counts.shape)
+    x = np.asarray(values, dtype=float)
+    if x.ndim == 1:  # one order serves every draw
+        order = np.argsort(x)
+        ranks = np.empty(counts.shape)
+        ranks[:, order] = _midranks_in_order(x[None, order], counts[:, order])
+        ranks[:, np.isnan(x)] = np.nan
+        return ranks
     order = np.argsort(x, axis=1)
-    sorted_x, weight = (np.take_along_axis(a, order, axis=1) for a in (x, counts))
-    up_to = np.cumsum(weight, axis=1)
-    new = np.ones(x.shape, dtype=bool)
-    new[:, 1:] = sorted_x[:, 1:] != sorted_x[:, :-1]
-    last = np.ones(x.shape, dtype=bool)
-    last[:, :-1] = new[:, 1:]
-    # counts are not negative, so running extremes carry the ends of a tie through its members
-    before = np.maximum.accumulate(np.where(new, up_to - weight, 0.0), axis=1)
-    through = np.minimum.accumulate(np.where(last, up_to, np.inf)[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty(x.shape)
-    np.put_along_axis(ranks, order, (before + through + 1) / 2, axis=1)
+    ordered = _midranks_in_order(*(np.take_along_axis(a, order, axis=1) for a in (x, counts)))
+    ranks = np.empty(counts.shape)
+    np.put_along_axis(ranks, order, ordered, axis=1)
     ranks[np.isnan(x)] = np.nan
     return ranks
+
+
+def _midranks_in_order(x: Array, weight: Array) -> Array:
+    """Midranks of sorted values; counts are not negative, so running extremes carry the ends of a tie."""
+    up_to = np.cumsum(weight, axis=1)
+    new = np.ones(x.shape, dtype=bool)
+    new[:, 1:] = x[:, 1:] != x[:, :-1]
+    last = np.ones(x.shape, dtype=bool)
+    last[:, :-1] = new[:, 1:]
+    before = np.maximum.accumulate(np.where(new, up_to - weight, 0.0), axis=1)
+    through = np.minimum.accumulate(np.where(last, up_to, np.inf)[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray((before + through + 1) / 2)
 
 
 def standardized(values: ArrayLike, counts: Array) -> Array:
