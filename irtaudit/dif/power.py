@@ -17,7 +17,7 @@ from irtaudit.stats.simulated import exceeds
 
 Array = NDArray[Any]
 
-SHIFTS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
+SHIFTS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0)
 """Differences between the groups, in logits, at which power is computed."""
 TARGET = 0.8
 

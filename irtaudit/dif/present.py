@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import expit
 
 from irtaudit.dif.options import LEVEL, SCREENS
-from irtaudit.dif.power import TARGET
+from irtaudit.dif.power import SHIFTS, TARGET
 from irtaudit.dif.result import DifResult, comparisons, flags_lost, overlap, with_rows
 from irtaudit.dif.scopes import SINGLE
 from irtaudit.dif.words import (
@@ -21,6 +21,7 @@ from irtaudit.dif.words import (
     SCREEN_NAMES,
     answer,
     best_shift,
+    decisive,
     flag_counts,
     heading,
     headline,
@@ -46,12 +47,14 @@ STRONGEST = 8
 """Items in the plot of cut-offs."""
 
 
-def present(result: DifResult) -> list[Section]:
+def present(result: DifResult, *, mapped: bool = True) -> list[Section]:
     """Sections of the report that show group comparisons: evidence, limits, tables and method.
 
     Parameters
     ----------
     result : DifResult
+    mapped : bool
+        With a card that shows the effect on every item; the picture of a page of its own does so already.
 
     Returns
     -------
@@ -62,6 +65,7 @@ def present(result: DifResult) -> list[Section]:
         single = single_scope(part)
         sections += [
             _groups(result, part),
+            *([_map(result, part)] if mapped else []),
             *([_single(result, single)] if single is not None else []),
             *_scoped(result, part),
             *_families(result, part),
@@ -94,7 +98,7 @@ def present_alone(result: DifResult, holds_for: Mapping[str, str], claim: str = 
         text=f"What would change this answer? {found.what_would_change}",
         verdict=Answer(reading=claim, word=found.word, holds_for=holds_for),
     )
-    return [head, _picture(result), *present(result)]
+    return [head, _picture(result), *present(result, mapped=len(comparisons(result)) > 1)]
 
 
 # Who is compared ---------------------------------------------------------------------------------------
@@ -153,8 +157,32 @@ def _picture(result: DifResult) -> Section:
     return Section(
         place="picture",
         title=heading(result, part, "Every item at equal ability"),
-        claim=_flag_claim(shown),
+        claim=_map_claim(shown),
         figures=[_scatter(shown, wide=True)],
+    )
+
+
+def _map(whole: DifResult, part: DifResult) -> Section:
+    shown = single_scope(part) or part
+    return Section(
+        place="evidence",
+        title=heading(whole, part, "Every item at equal ability"),
+        claim=_map_claim(shown),
+        figures=[_scatter(shown, wide=False)],
+        how=_how(shown),
+        otherwise="Dots that lie apart from the cloud, or none.",
+    )
+
+
+def _map_claim(part: DifResult) -> str:
+    """Where the groups stand over all items, at equal ability."""
+    items = part.items[part.items["screen"] == headline(part.options)[-1]]
+    reference, focal = pair(part)
+    effect = items["effect"].dropna()
+    return (
+        f"At equal ability {(effect > 0).sum()} of {len(effect)} items are easier for {reference} and "
+        f"{(effect < 0).sum()} for {focal} models; half of them by less than {effect.abs().median():.2f} "
+        "logits."
     )
 
 
@@ -165,10 +193,10 @@ def _flag_claim(part: DifResult) -> str:
     claim = f"Of {flags['n_testable'].max()} testable items, {flag_counts(flags, screens)}"
     if len(screens) > 1 and len(shared):
         claim += f" ({shared['both'].sum()} by both)"
-    claim += ", where one flag in twenty audits is due to chance."
+    claim += "; without DIF one audit in twenty would flag anything at all."
     if flags.loc[flags["screen"].isin(screens), "family_cluster_flags"].notna().any():
         held = flag_counts(flags, screens, "family_cluster_flags", verb="")
-        claim += f" If relatives may resemble each other: {held}."
+        claim += f" Allowing for family resemblance: {held}."
     return claim
 
 
@@ -207,7 +235,7 @@ def _paint_scatter(axes: Axes, items: pd.DataFrame, part: DifResult, labelled: b
             axes.annotate(name, spot, offset, textcoords="offset points", ha=side)
     size = 1.15 * float(items["effect"].abs().max() or 1.0)
     axes.set(xlim=(0, 1), ylim=(-size, size))
-    axes.set_xlabel("share of compared models that pass (mean of both groups)")
+    axes.set_xlabel("share of the models that pass")
     axes.set_ylabel("difference at equal ability (logits)")
     for height, side, level in ((0.98, "top", reference), (0.02, "bottom", focal)):
         axes.text(0.02, height, f"easier for {level}", transform=axes.transAxes, va=side, color=GREY)
@@ -221,12 +249,20 @@ def _single(whole: DifResult, part: DifResult) -> Section:
             "\n\nTest 1 says that one score does not describe these responses. Then a difference in a second "
             "ability looks like DIF: these flags are read as DIF or multidimensionality."
         )
+    first = _item_table(part).iloc[0]
+    curve = _curve(
+        part,
+        first,
+        caption=f"{first['item']}, "
+        f"{'the clearest flag' if first['flagged_by'] else 'which comes closest to a flag'}: "
+        "a curve per group, and the shares observed within ability bands. Without DIF the curves coincide.",
+    )
     return Section(
         place="evidence",
         title=heading(whole, part, "DIF under the single score"),
         claim=_flag_claim(part),
         text=text,
-        figures=[_scatter(part, wide=False)],
+        figures=[curve],
         table=strongest if len(strongest) else None,
         columns=COLUMNS,
         formats=FORMATS,
@@ -271,6 +307,12 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
         f"over one score, {flag_counts(scoped.flags, screens)} over the items of a scope together."
     )
     text = [_lost_sentence(row) for _, row in lost.iterrows()]
+    n_scopes = scoped.flags["scope"].nunique()
+    text.append(
+        f"Each scope has a cut-off of its own: of {n_scopes} scopes without DIF at least one flags something "
+        "in "
+        f"{1 - (1 - LEVEL) ** n_scopes:.0%} of audits."
+    )
     text.append(
         "Matching within a scope estimates ability from the scope's own items, so it can absorb real "
         "differences between the groups in that scope: flags that go are consistent with an aggregation "
@@ -316,11 +358,12 @@ def _paint_scopes(axes: Axes, flags: pd.DataFrame, screens: list[str]) -> None:
         axes.hlines(places, 0, counts, color=SERIES[at], linewidth=2)
         axes.plot(counts, places, SERIES_MARKERS[at], color=SERIES[at], label=SCREEN_NAMES[screen])
     most = max(float(flags["family_flags"].max()), 1.0)
-    axes.set(yticks=range(len(names)), yticklabels=names, xlim=(-0.03 * most, 1.1 * most))
+    axes.set(yticks=range(len(names)), yticklabels=[_short(name) for name in names])
+    axes.set_xlim(-0.03 * most, 1.1 * most)
     axes.invert_yaxis()
     axes.set_xlabel("flagged items")
     axes.set_xticks(range(0, int(most) + 1, max(1, int(most) // 5)))
-    axes.legend(frameon=False, loc="lower right", fontsize=8)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8)
 
 
 # Relatives ---------------------------------------------------------------------------------------------
@@ -359,7 +402,7 @@ def _families(whole: DifResult, part: DifResult) -> list[Section]:
             how=f"Column {family['cluster']}: {family['n_related']} models in {family['n_families']} "
             "families of two or more. The SD comes from products of residuals of relatives; the "
             "cluster-aware null draws a normal shift for each family and item.",
-            otherwise="A dot right of the solid line that is left of it, or the other way round.",
+            otherwise="Flags that go where they stay, or stay where they go.",
         )
     ]
 
@@ -425,7 +468,7 @@ def _needed(flags: pd.DataFrame, screens: list[str]) -> str:
     parts = []
     for screen in screens:
         shift = flags["smallest_shift"][screen]
-        reach = "more than any shift computed" if np.isnan(shift) else f"a shift of {shift:.1f} logits"
+        reach = f"more than {SHIFTS[-1]:g} logits" if np.isnan(shift) else f"a shift of {shift:.1f} logits"
         parts.append(f"{reach} for {SCREEN_NAMES[screen]}")
     return " and ".join(parts)
 
@@ -440,7 +483,7 @@ def _paint_power(axes: Axes, power: pd.DataFrame) -> None:
     axes.set(ylim=(0, 1), xlim=(0, None), yticks=[0, 0.5, TARGET, 1])
     axes.set_xlabel("shift of the item (logits)")
     axes.set_ylabel("chance of a flag")
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(-0.1, 1), ncols=2)
 
 
 # The negative control ----------------------------------------------------------------------------------
@@ -506,7 +549,9 @@ def _paint_control(axes: Axes, flags: pd.DataFrame) -> None:
     )
     axes.plot(flags["control_item_flags"], places, "|", color="black", markersize=9)
     axes.plot(flags["item_flags"], places, "D", color=SERIES[1])
-    axes.set(yticks=places, yticklabels=[SCREEN_NAMES[str(name)] for name in flags.index], xlim=(0, None))
+    most = float(flags[["item_flags", "control_item_flags_high"]].to_numpy().max())
+    axes.set(yticks=places, yticklabels=[SCREEN_NAMES[str(name)] for name in flags.index])
+    axes.set_xlim(0, 1.1 * most + 1)
     axes.set_ylim(len(flags) - 0.4, -0.6)
     axes.set_xlabel("items flagged for themselves")
 
@@ -555,6 +600,18 @@ def _item_table(part: DifResult) -> pd.DataFrame:
 
 
 def _fold(part: DifResult, row: pd.Series) -> Fold:
+    figure = _curve(
+        part,
+        row,
+        caption="Curves: logistic regression on ability, one per group. Points: observed shares within "
+        "ability "
+        "bands. Without DIF the curves coincide.",
+    )
+    return Fold(title=str(row["item"]), figures=[figure])
+
+
+def _curve(part: DifResult, row: pd.Series, caption: str) -> Figure:
+    """Chance of passing an item by ability, one curve per group, with the shares observed in each band."""
     curve, bands = (
         table[(table["scope"] == row["scope"]) & (table["item"] == row["item"])]
         for table in (part.curves, part.bands[part.bands["responses"] > 0])
@@ -571,17 +628,15 @@ def _fold(part: DifResult, row: pd.Series) -> Fold:
         for level, role in ((reference, "reference"), (focal, "focal"))
         if role in by_role
     }
-    figure = small_curves(
+    return small_curves(
         x,
         {level: expit(logits + side * fitted["group"]) for level, side in sides.items()},
         points=points,
         alt=f"Chance of passing {row['item']} by ability, {reference} and {focal} models.",
-        caption="Curves: logistic regression on ability, one per group. Points: observed shares within "
-        "ability bands. Without DIF the curves coincide.",
+        caption=caption,
         xlabel="ability (theta)" if part.options.match == "theta" else "items passed",
         ylabel="chance of passing",
     )
-    return Fold(title=str(row["item"]), figures=[figure])
 
 
 # What this does not show, and how it was done ----------------------------------------------------------
@@ -619,11 +674,12 @@ def _size_limits(result: DifResult) -> list[tuple[str, str]]:
         )
     shift = best_shift(result)
     if result.options.n_simulations and not shift <= LARGE:
-        found = "no shift computed here" if np.isnan(shift) else f"only shifts of {shift:.1f} logits or more"
+        found = f"not even a shift of {SHIFTS[-1]:g}" if np.isnan(shift) else f"only a shift of {shift:.1f}"
         said.append(
             (
                 "No flag does not mean no DIF.",
-                f"With a power of 80 %, {found} would have been flagged on an average item; testers of "
+                f"With a power of 80 %, {found} logits would have been flagged on an average item; testers "
+                "of "
                 f"people call {LARGE:.2f} logits large.",
             )
         )
@@ -668,13 +724,14 @@ def _dimension_limits(result: DifResult) -> list[tuple[str, str]]:
 
 
 def _item_limits(result: DifResult) -> list[tuple[str, str]]:
-    reasons = result.items[~result.items["testable"]].drop_duplicates(["comparison", "scope", "item"])
+    items = decisive(result).items
+    reasons = items[~items["testable"]].drop_duplicates(["comparison", "scope", "item"])
     if reasons.empty:
         return []
     counts = ", ".join(f"{reason} ({n})" for reason, n in reasons["reason"].value_counts().items())
     return [
         (
-            f"{len(reasons)} items are not testable by every screen.",
+            f"{len(reasons)} items are not testable.",
             f"Not testable is not the same as free of DIF. Reasons: {counts}.",
         )
     ]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.dif.options import HEADLINE, DifOptions
-from irtaudit.dif.result import DifResult, comparisons, flags_lost, overlap, scopes
+from irtaudit.dif.result import DifResult, comparisons, flags_lost, overlap, scopes, with_rows
 from irtaudit.dif.scopes import SINGLE
 from irtaudit.dif.tables import IS_DIF, OR_DIMENSIONS, OR_FAMILIES
 
@@ -139,13 +139,14 @@ def answer(result: DifResult) -> DifAnswer:
     -------
     DifAnswer
     """
+    result = decisive(result)
     items = result.items[result.items["screen"].isin(headline(result.options))]
     testable = items[items["testable"]]
     if testable.empty:
         return DifAnswer(
             "nothing to measure",
             "No item says anything about these groups.",
-            "Items that some models pass and some fail.",
+            "Items that some of the compared models pass and others fail.",
         )
     flagged = testable[testable["flag_family"]]
     sure = flagged[flagged["reading"] == IS_DIF]
@@ -154,13 +155,16 @@ def answer(result: DifResult) -> DifAnswer:
         return DifAnswer(
             "not supported",
             f"{_flag_sentence(result, sure, n)}.",
-            "The answer without the flagged items, or larger groups in which their differences shrink.",
+            "More models per group, among which the flagged items no longer stand out, or a column of "
+            "families "
+            "that explains them.",
         )
     if len(flagged):
         meaning = " or ".join(dict.fromkeys(_MEANINGS[reading] for reading in flagged["reading"]))
-        because = f"{_flag_sentence(result, flagged, n)}. That may be {meaning}."
         return DifAnswer(
-            "inconclusive", because, "More models of more families, or scopes with an ability of their own."
+            "inconclusive",
+            f"{_flag_sentence(result, flagged, n)}. That may be {meaning}.",
+            "More models of more families, or scopes with an ability of their own.",
         )
     return _unflagged(n, best_shift(result))
 
@@ -184,6 +188,13 @@ def _unflagged(n: int, shift: float) -> DifAnswer:
         f"None of {n} items is flagged, but in groups this small {unseen} would have been (power 80 %).",
         change,
     )
+
+
+def decisive(result: DifResult) -> DifResult:
+    """What the answer rests on: the single score of every comparison, or every scope where there is none."""
+    if SINGLE not in set(result.flags["scope"]):
+        return result
+    return with_rows(result, lambda table: table["scope"] == SINGLE)
 
 
 def headline(options: DifOptions) -> list[str]:
@@ -248,6 +259,25 @@ def flag_counts(
         f"{SCREEN_NAMES[name]} {verb if name == screens[0] else ''}{counts[name]:.0f}" for name in screens
     ]
     return " and ".join(parts)
+
+
+def flag_lines(result: DifResult) -> list[str]:
+    """A line for the single score and one for the scopes of each column, for the terminal.
+
+    Parameters
+    ----------
+    result : DifResult
+        Of one comparison.
+    """
+    screens, flags = headline(result.options), result.flags
+    lines = []
+    for column, part in flags.groupby(flags["scope"].str.partition(":")[0], sort=False):
+        n = part[part["screen"] == screens[0]]["n_testable"].sum()
+        where = column if column == SINGLE else f"within {part['scope'].nunique()} scopes of {column}"
+        lines.append(
+            f"{' vs '.join(pair(result))}, {where}: of {n} testable items {flag_counts(part, screens)}"
+        )
+    return lines
 
 
 def pair(result: DifResult) -> tuple[str, str]:
