@@ -108,23 +108,10 @@ def simulate(
 
 def panel_of(scores: pd.DataFrame, makers: np.ndarray) -> ScorePanel:
     """The panel as a reader would give it."""
-    described = {
-        name: {
-            "role": use["role"],
-            "label": name,
-            "construct": use.get("construct", name),
-            "flipped": False,
-            "low": np.nan,
-            "high": np.nan,
-        }
-        for name, use in ROLES.items()
-    }
-    organizations = pd.Series([f"maker {m}" for m in makers], index=scores.index, dtype=object)
-    return ScorePanel(
-        scores=scores,
-        columns=pd.DataFrame.from_dict(described, orient="index"),
-        organizations=organizations,
-        details=pd.DataFrame(index=scores.index),
+    return ScorePanel.from_frame(
+        scores,
+        plan_of().columns,
+        organizations=pd.Series([f"maker {m}" for m in makers], index=scores.index, dtype=object),
         source="simulated panel with planted truth",
     )
 

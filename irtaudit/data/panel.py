@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +79,49 @@ class ScorePanel:
     source: str | None = None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def from_frame(
+        cls,
+        scores: pd.DataFrame,
+        columns: Mapping[str, ColumnUse],
+        *,
+        organizations: pd.Series | None = None,
+        details: pd.DataFrame | None = None,
+        source: str | None = None,
+    ) -> ScorePanel:
+        """A panel from numbers as they stand; columns that are not described are ignored.
+
+        Parameters
+        ----------
+        scores : DataFrame
+            Index: model names, each once. A column where higher is worse is turned round: x becomes low +
+            high - x on its scale, -x without one.
+        columns : mapping of str to ColumnUse
+            What each column is, such as the `columns` of a panel plan.
+        organizations : Series, optional
+            By model.
+        details : DataFrame, optional
+            Numbers behind the scores, by model.
+        source : str, optional
+
+        Raises
+        ------
+        DataError
+            If a described column is missing, a model is named twice, or a score lies outside its scale.
+        """
+        _refuse_frame(scores, columns)
+        raw = scores[list(columns)].astype(float).rename_axis("model")
+        for name, use in columns.items():
+            _refuse_outside(raw[name], use.scale, lambda row: f"model {raw.index[row]!r}")
+        return cls(
+            scores=pd.DataFrame({name: _oriented(raw[name], use) for name, use in columns.items()}),
+            columns=pd.DataFrame.from_dict({n: _described(n, use) for n, use in columns.items()}, "index"),
+            organizations=organizations,
+            details=pd.DataFrame(index=raw.index) if details is None else details,
+            source=source,
+            notes=tuple(note for name, use in columns.items() for note in _scale_notes(raw[name], use.scale)),
+        )
+
     @property
     def n_models(self) -> int:
         """Number of models."""
@@ -146,16 +189,17 @@ def read_panel(
     names = model_names(table, model)
     raw = pd.DataFrame({name: numbers(table, name, names) for name in columns}, index=names)
     for name, use in columns.items():
-        _refuse_outside(raw[name], use.scale, table)
-    described = pd.DataFrame.from_dict({name: _described(name, columns[name]) for name in columns}, "index")
-    oriented = {name: _oriented(raw[name], columns[name]) for name in columns}
-    return ScorePanel(
-        scores=pd.DataFrame(oriented, index=names, columns=list(columns)),
-        columns=described,
+        _refuse_outside(
+            raw[name],
+            use.scale,
+            lambda row: f"{table.path}, {table.place(row)} (model {names[row]!r})",
+        )
+    return ScorePanel.from_frame(
+        raw,
+        columns,
         organizations=None if organization is None else _organizations(table, organization, names),
         details=pd.DataFrame({name: numbers(table, name, names) for name in details}, index=names),
         source=str(path),
-        notes=tuple(note for name, use in columns.items() for note in _scale_notes(raw[name], use.scale)),
     )
 
 
@@ -236,16 +280,26 @@ def _organizations(table: Table, column: str, names: pd.Index) -> pd.Series:
     return pd.Series(texts, index=names, name="organization", dtype=object)
 
 
-def _refuse_outside(values: pd.Series, scale: tuple[float, float] | None, table: Table) -> None:
+def _refuse_frame(scores: pd.DataFrame, columns: Mapping[str, ColumnUse]) -> None:
+    missing = [name for name in columns if name not in scores]
+    if missing:
+        raise DataError(f"the table has no column {missing[0]!r}; its columns are {list(scores.columns)}")
+    if scores.index.duplicated().any():
+        raise DataError(f"model {scores.index[scores.index.duplicated()][0]!r} has two rows; keep one")
+
+
+def _refuse_outside(
+    values: pd.Series, scale: tuple[float, float] | None, place: Callable[[int], str]
+) -> None:
     if scale is None:
         return
     outside = np.flatnonzero((values < scale[0]) | (values > scale[1]))
     if len(outside):
         row = int(outside[0])
         raise DataError(
-            f"{table.path}, {table.place(row)} (model {values.index[row]!r}), column {values.name!r}: found "
-            f"{values.iloc[row]:g}, outside the scale {scale[0]:g} to {scale[1]:g} that the plan gives "
-            f"({len(outside)} of {values.notna().sum()} scores are); are shares and percentages mixed?"
+            f"{place(row)}, column {values.name!r}: found {values.iloc[row]:g}, outside the scale "
+            f"{scale[0]:g} to {scale[1]:g} that the plan gives ({len(outside)} of {values.notna().sum()} "
+            "scores are); are shares and percentages mixed?"
         )
 
 

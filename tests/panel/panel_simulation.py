@@ -37,27 +37,14 @@ def panel_of(
     details: Mapping[str, Any] | None = None,
     names: list[str] | None = None,
 ) -> ScorePanel:
-    """A panel as the reader would return it for columns where higher is better."""
+    """A panel of these scores, models named in order unless `names` are given."""
     n = len(next(iter(scores.values())))
     index = pd.Index(names or [f"model_{i:02d}" for i in range(n)], name="model", dtype=object)
-    described = {
-        name: {
-            "role": use.role,
-            "label": use.label or name,
-            "construct": use.construct_name or name,
-            "flipped": False,
-            "low": use.scale[0] if use.scale else np.nan,
-            "high": use.scale[1] if use.scale else np.nan,
-        }
-        for name, use in plan.columns.items()
-    }
-    return ScorePanel(
-        scores=pd.DataFrame({c: np.asarray(scores[c], dtype=float) for c in plan.columns}, index=index),
-        columns=pd.DataFrame.from_dict(described, orient="index"),
+    return ScorePanel.from_frame(
+        pd.DataFrame({c: np.asarray(scores[c], dtype=float) for c in plan.columns}, index=index),
+        plan.columns,
         organizations=None if organizations is None else pd.Series(list(organizations), index=index),
-        details=pd.DataFrame(
-            {c: np.asarray(v, dtype=float) for c, v in (details or {}).items()}, index=index
-        ),
+        details=pd.DataFrame(dict(details or {}), index=index, dtype=float),
     )
 
 

@@ -141,6 +141,21 @@ def test_item_responses_and_codes_lie_beside_the_plan(tmp_path: Path) -> None:
     assert read_codes(plan_for({"asr": "benchmark"}), tmp_path) is None
 
 
+def test_a_panel_from_numbers_at_hand_is_the_one_a_file_gives(tmp_path: Path) -> None:
+    expected = read(tmp_path, TEXT)
+    raw = pd.read_csv(tmp_path / "scores.csv", index_col="model")
+    found = ScorePanel.from_frame(raw, PLAN.columns, organizations=raw["maker"])
+    pd.testing.assert_frame_equal(found.scores, expected.scores, check_index_type=False)
+    pd.testing.assert_frame_equal(found.columns, expected.columns)
+    assert found.sha256 == expected.sha256
+    with pytest.raises(DataError, match="no column 'asr'"):
+        ScorePanel.from_frame(raw.drop(columns="asr"), PLAN.columns)
+    with pytest.raises(DataError, match="model 'm1' has two rows"):
+        ScorePanel.from_frame(raw.loc[["m1", "m1"]], PLAN.columns)
+    with pytest.raises(DataError, match="model 'm1', column 'asr': found 20, outside the scale 0 to 1"):
+        ScorePanel.from_frame(raw.assign(asr=20), PLAN.columns)
+
+
 def test_the_bundled_panel() -> None:
     panel, plan = demo()
     assert panel.scores.shape == (18, 4)

@@ -58,7 +58,7 @@ def test_columns_without_differences_are_left_out_with_a_reason() -> None:
 
 
 def test_models_with_identical_scores_are_named() -> None:
-    scores = {"mmlu": [1, 2, 1, 9], "a": [np.nan, 2, np.nan, 9], "b": [3, 2, 3, 1]}
+    scores = {"mmlu": [1, 2, 1, 9], "a": [np.nan, 0.2, np.nan, 0.9], "b": [3, 2, 3, 1]}
     (warning,) = repeated_models(panel_of(scores, PLAN))
     assert warning.startswith("'model_00', 'model_02' have the same score in every column")
     assert repeated_models(PANEL) == []
