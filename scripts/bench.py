@@ -78,6 +78,8 @@ class Settings:
     peer_efforts: tuple[int, int] = (2000, 500)
     demo: tuple[str, ...] = ("audit", "--demo")
     starts: int = 5
+    traces: int = 1000
+    trace_events: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -630,6 +632,18 @@ def _watched(key: str, value: float, bar: str, sides: Mapping[str, float], how: 
     return Row(key, None, bar, {}, f"exit status {ran.status}: {ran.complaint}")
 
 
+def protocol_rows(_panel: Panel, settings: Settings) -> Iterator[Row]:
+    """Events a second of the protocol audit's candidate stage, and whether its memory stays flat."""
+    script = ROOT / "experiments" / "protocol_throughput" / "measure.py"
+    told = printed([sys.executable, script, "--events", settings.trace_events, "--traces", settings.traces])
+    found = {name: float(value.replace(",", "")) for name, value in map(str.split, told.splitlines())}
+    how = f"{settings.traces} simulated traces of {settings.trace_events:,} events, CPU time, one process"
+    sides = {"protocol_events_per_s_with_loading": found["events_per_second_with_loading"]}
+    yield Row("protocol_events_per_s", found["events_per_second"], ">= 50,000", sides, how)
+    sides = {"protocol_peak_mib": found["peak_mib_at_end"]}
+    yield Row("protocol_growth_mib", found["growth_mib"], "flat", sides, "after the first two traces")
+
+
 def start_rows(_panel: Panel, settings: Settings) -> Iterator[Row]:
     """Time to import the package and to answer --help, each in fresh processes."""
     probe = (
@@ -674,6 +688,7 @@ GROUPS: dict[str, Callable[[Panel, Settings], Iterable[Row]]] = {
     "epochs": epoch_rows,
     "large": large_rows,
     "memory": memory_rows,
+    "protocol": protocol_rows,
     "demo": demo_rows,
 }
 

@@ -51,6 +51,8 @@ def tiny(tmp_path: Path) -> bench.Settings:
         install_peers=False,
         demo=("--version",),
         starts=1,
+        traces=3,
+        trace_events=200,
     )
 
 

@@ -141,7 +141,7 @@ def test_missing_cells_that_go_with_the_score_are_noted(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b"model,q1\n", "has a header"),
-        (gzip.compress(b"model,q1\na,1\n")[:-8], "broken or cut-off gzip"),
+        (gzip.compress(b"model,q1\na,1\n", mtime=0)[:-8], "broken or cut-off gzip"),
         (b"\x80\x04pickle", "is a Python pickle"),
         (b"item,functional\na,x\nb,y\n", "its rows look like items"),
         (b"model,q1\na,b\nc,d\n", "hold something else than responses"),

@@ -214,8 +214,11 @@ BAD = {
     "npz": (b"", "zip archive"),
     "npy": (b"\x93NUMPY\x01\x00", "NumPy"),
     "pickle": (pickle.dumps({"a": 1}), "Python pickle, which can run code and is never read"),
-    "gzip cut off": (gzip.compress(WIDE.encode() * 50)[:-20], "broken or cut-off gzip"),
-    "gzip with a wrong checksum": (gzip.compress(WIDE.encode())[:-8] + b"\0" * 8, "broken or cut-off gzip"),
+    "gzip cut off": (gzip.compress(WIDE.encode() * 50, mtime=0)[:-20], "broken or cut-off gzip"),
+    "gzip with a wrong checksum": (
+        gzip.compress(WIDE.encode(), mtime=0)[:-8] + b"\0" * 8,
+        "broken or cut-off gzip",
+    ),
     "gzip in name only": (b"\x1f\x8bnothing of the kind", "broken or cut-off gzip"),
     "Parquet cut off": (parquet(model=["m1"], q=[1])[:-30], "broken or cut-off Parquet"),
     "Parquet without rows": (parquet(model=pa.array([], pa.string()), q=pa.array([], pa.int8())), "no rows"),
@@ -425,8 +428,8 @@ def test_a_long_table_of_many_rows_is_read(write: Write) -> None:
 
 CORPUS = [content.encode() if isinstance(content, str) else content for content in SAME_DATA.values()]
 CORPUS += [content for content, _ in BAD.values()] + [
-    gzip.compress(WIDE.encode()),
-    gzip.compress(PYIRT.encode()),
+    gzip.compress(WIDE.encode(), mtime=0),
+    gzip.compress(PYIRT.encode(), mtime=0),
 ]
 
 

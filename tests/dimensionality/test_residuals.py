@@ -75,7 +75,7 @@ def test_observed_and_simulated_panels_are_treated_alike() -> None:
     e = np.where(matrix.observed, (simulated[2] - p) / np.sqrt(p * (1 - p)), np.nan)
     z = np.nan_to_num((e - np.nanmean(e, axis=0)) / np.nanstd(e, axis=0))
     expected = np.linalg.eigvalsh(z @ z.T / len(z))[-1]
-    assert found.stacks["residual"][3, 0] == pytest.approx(expected, rel=1e-3)
+    assert found.stacks["residual"][3, 0] == pytest.approx(expected, rel=1e-5)
     assert residual_null(found).observed[0] == found.stacks["residual"][0, 0]
 
 

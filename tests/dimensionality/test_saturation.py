@@ -30,7 +30,8 @@ def test_the_papers_four_data_sets_three_are_saturated() -> None:
 
 def test_shares_are_counted_over_observed_cells() -> None:
     nan = np.nan
-    cells = np.ones((5, 12))
+    cells = np.ones((5, 13))
+    cells[:, 12] = nan  # answered by nobody, so neither constant nor not
     cells[0, :6] = 0
     cells[:, 6] = 0  # failed by all
     cells[:, 7] = [1, nan, nan, 1, 1]  # passed by all who answered
@@ -43,7 +44,7 @@ def test_shares_are_counted_over_observed_cells() -> None:
     assert row["pass_rate"] == pytest.approx(np.mean(rates))
     assert row["models_above"] == pytest.approx(3 / 5)
     assert row["responses"] == 12 + 11 + 11 + 12 + 1
-    assert (row["models"], row["items"]) == (5, 12)
+    assert (row["models"], row["items"]) == (5, 13)
 
 
 def test_the_interval_covers_the_mean_of_the_population_of_models() -> None:
