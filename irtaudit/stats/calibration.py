@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from irtaudit.stats.classification import METRICS, Confusion, best_constant, confusion
 from irtaudit.stats.proportions import wilson
 
-
 _EQUAL = 1e-12  # two ways to compute the same score differ by rounding
 
 
