@@ -31,6 +31,7 @@ COMMANDS = {
     "bundles": "irtaudit.cli.bundles",
     "judge": "irtaudit.cli.judge",
     "panel": "irtaudit.cli.panel",
+    "build-panel": "irtaudit.cli.build_panel",
     "plan": "irtaudit.cli.plan",
     "check-table": "irtaudit.cli.check_table",
 }

@@ -113,12 +113,15 @@ def _only_metric(logs: Logs) -> Logs:
         f"{logs.source}: {task} has {len(names)} metrics: {listed(sorted(names), 12)}; "
         "name one (metric=, --metric)",
         "metric",
-        _likeliest(scored[scored["task"] == task]),
+        likeliest_metric(scored[scored["task"] == task]),
     )
 
 
-def _likeliest(rows: pd.DataFrame) -> str:
-    """The metric that looks most like a pass or a fail: between 0 and 1, of a usual name, not constant."""
+def likeliest_metric(rows: pd.DataFrame) -> str:
+    """The metric of one task that looks most like a pass or a fail.
+
+    Its scores lie between 0 and 1 and differ, and its name is a usual one, in this order of weight.
+    """
 
     def looks(metric: str) -> tuple[bool, int, bool, str]:
         score = rows.loc[rows["metric"] == metric, "score"].dropna()

@@ -67,7 +67,7 @@ def as_wrong(panel: ScorePanel, plan: PanelPlan) -> ScorePanel:
         worst = panel.columns["low"][name]
         if np.isfinite(worst):
             weight = share.fillna(1.0)
-            scores[name] = weight * scores[name] + (1 - weight) * worst
+            scores[name] = (weight * scores[name]).where(weight > 0, 0.0) + (1 - weight) * worst
     return panel.with_scores(scores)
 
 

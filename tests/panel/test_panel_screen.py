@@ -40,6 +40,13 @@ def test_unparseable_outputs_as_wrong_pull_a_score_to_the_bottom() -> None:
     assert found.tolist() == pytest.approx([0.5 * 0.95, 0.6 * 0.9, 0.7 * 0.79, 0.8])
 
 
+def test_a_model_without_any_valid_output_is_at_the_bottom() -> None:
+    silent = panel_of(
+        {**SCORES, "a": [np.nan, 0.6, 0.7, 0.8]}, PLAN, details=DETAILS | {"a_valid": [0, 1, 1, 1]}
+    )
+    assert as_wrong(silent, PLAN).scores["a"].tolist() == pytest.approx([0.0, 0.6, 0.7, 0.8])
+
+
 def test_the_second_grader_replaces_the_first() -> None:
     assert regraded(PANEL, PLAN, "b").scores["b"].tolist() == DETAILS["b2"]
     turned = plan_for({"b": {"role": "benchmark", "regrade": "b2", "higher_is": "worse", "scale": [0, 1]}})
