@@ -15,6 +15,7 @@ from irtaudit.errors import DataError
 
 RUN_FILES = ("run_spec.json", "instances.json", "display_predictions.json")
 _CHOICES = "multiple_choice_joint"
+_CORRECT = "correct"
 
 
 def find_runs(folder: Path) -> list[Path]:
@@ -211,8 +212,13 @@ def _output(reference: dict[str, Any]) -> str | None:
 
 
 def _target(instance: dict[str, Any]) -> str | None:
-    correct = [one for one in _references(instance) if "correct" in (one.get("tags") or [])]
+    correct = [one for one in _references(instance) if _CORRECT in _tags(one)]
     return _output(correct[0]) if len(correct) == 1 else None
+
+
+def _tags(reference: dict[str, Any]) -> list[Any]:
+    tags = reference.get("tags")
+    return tags if isinstance(tags, list) else []
 
 
 def _reference(instance: dict[str, Any]) -> str | None:

@@ -134,7 +134,14 @@ def _from_tables(model: str, abilities: pd.DataFrame, items: pd.DataFrame, path:
     lacking = _NEEDED["abilities"] - set(abilities) | _NEEDED["items"] - set(items)
     if lacking or family is None:
         raise DataError(f"{path} holds no scale of the model {model!r}; lacking: {listed(sorted(lacking))}")
+    _refuse_damage(abilities, "abilities", path)
+    _refuse_damage(items, "items", path)
     factors = tuple(dict.fromkeys(abilities["factor"]))
+    if set(factors) != set(items["factor"]):
+        raise DataError(
+            f"{path}: {model!r} has the factors {listed(factors)} in abilities.csv and "
+            f"{listed(dict.fromkeys(items['factor']))} in items.csv"
+        )
     theta = abilities.pivot(index="subject", columns="factor", values=["theta", "theta_sd"])
     slope = items.pivot(index="item", columns="factor", values=["slope", "slope_sd"]).fillna(0.0)
     once = items.drop_duplicates("item").set_index("item").reindex(slope.index)
@@ -151,6 +158,19 @@ def _from_tables(model: str, abilities: pd.DataFrame, items: pd.DataFrame, path:
         pd.DataFrame(by_subject),
         pd.DataFrame(by_item | {name: once[name] for name in more}),
     )
+
+
+def _refuse_damage(frame: pd.DataFrame, name: str, path: Path) -> None:
+    columns = sorted(_NEEDED[name] - _TEXTS)
+    odd = np.flatnonzero(~np.isfinite(frame[columns].to_numpy(dtype=np.float64)).all(axis=1))
+    who = frame[{"abilities": "subject", "items": "item"}[name]]
+    if len(odd):
+        raise DataError(
+            f"{path / name}.csv: one of {', '.join(columns)} of {who.iloc[odd[0]]!r} is no finite number"
+        )
+    twice = pd.DataFrame({"who": who, "factor": frame["factor"]}).duplicated()
+    if twice.any():
+        raise DataError(f"{path / name}.csv: {who[twice].iloc[0]!r} has two rows for one factor; keep one")
 
 
 # Tables -----------------------------------------------------------------------------------------------

@@ -191,6 +191,16 @@ def test_byte_order_marks_line_ends_and_gzip_do_not_matter(helm: Path) -> None:
     pd.testing.assert_frame_equal(read_helm(helm).rows, before)
 
 
+@pytest.mark.parametrize("tags", [None, "correct", 1e999, {"correct": 1}])
+def test_tags_that_are_no_list_mark_nothing(helm: Path, tags: Any) -> None:
+    def edit(instances: list[Any]) -> None:
+        instances[0]["references"] = [{"output": {"text": "safe"}, "tags": tags}]
+
+    change(helm / RUN / "instances.json", edit)
+    rows = read_helm(helm, scenario="xstest").rows
+    assert rows[(rows["model"] == MODELS[2]) & (rows["item"] == "id0")]["target"].isna().all()
+
+
 def test_a_missing_file_and_a_missing_scenario_are_said(helm: Path) -> None:
     with pytest.raises(DataError, match="holds no HELM runs of bbq"):
         read_helm(helm, scenario="bbq")

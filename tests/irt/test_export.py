@@ -149,6 +149,22 @@ def test_a_folder_that_is_no_audit_is_named(tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("model,factor,item\nunidimensional_2pl,ability,x\n")
     with pytest.raises(DataError, match="lacking: 'intercept', 'intercept_sd', 'slope', 'slope_sd'"):
         export.read_scale(tmp_path)
+    audit_folder(tmp_path, ModelSpec.unidimensional("2pl"))
+    whole = (tmp_path / "items.csv").read_text()
+    (tmp_path / "items.csv").write_text(whole.replace(",ability,item-3,", ",abilty,item-3,"))
+    with pytest.raises(
+        DataError, match=r"has the factors 'ability' in abilities\.csv and 'ability', 'abilty'"
+    ):
+        export.read_scale(tmp_path)
+    (tmp_path / "items.csv").write_text(whole)
+    abilities = pd.read_csv(tmp_path / "abilities.csv")
+    abilities.astype({"theta": object}).assign(theta="much").to_csv(tmp_path / "abilities.csv", index=False)
+    with pytest.raises(DataError, match=r"abilities\.csv: one of theta, theta_sd of .* is no finite number"):
+        export.read_scale(tmp_path)
+    audit_folder(tmp_path, ModelSpec.unidimensional("2pl"))
+    (tmp_path / "items.csv").write_text(whole + whole.splitlines()[3] + "\n")
+    with pytest.raises(DataError, match=r"items\.csv: 'item-2' has two rows for one factor; keep one"):
+        export.read_scale(tmp_path)
     (tmp_path / "other").write_text("x")
     with pytest.raises(DataError, match="is not a saved fit"):
         export.read_scale(tmp_path / "other")
