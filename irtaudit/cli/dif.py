@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
 from irtaudit.cli.reading import given, reading_options
 
 if TYPE_CHECKING:
+    from irtaudit.audit import Progress
     from irtaudit.data.responses import ResponseMatrix
     from irtaudit.data.screen import Screened
     from irtaudit.dif.options import DifOptions
@@ -153,8 +155,11 @@ def command(
     for pair in pairs:
         pair.sides(screened.matrix.subjects)
     fitting = {"n_restarts": restarts, "preset": preset, "seed": seed, "workers": workers, "device": device}
-    fits = _fitted(screened.matrix, scopes, options, out, fitting, silent=quiet or as_json)
-    found = compare_groups(screened.matrix, fits, pairs, cluster=cluster, options=options)
+    with progress_bars(silent=quiet or as_json) as progress:
+        fits = _fitted(screened.matrix, scopes, options, out, fitting, progress)
+        found = compare_groups(
+            screened.matrix, fits, pairs, cluster=cluster, options=options, progress=progress
+        )
     report = _written(found, screened, claim, out)
     if as_json:
         click.echo((out / "dif.json").read_text(encoding="utf-8"), nl=False)
@@ -188,8 +193,7 @@ def _fitted(
     options: DifOptions,
     out: Path,
     fitting: dict[str, Any],
-    *,
-    silent: bool,
+    progress: Progress | None,
 ) -> list[FitResult]:
     """The single score's model and one per scope column; none where totals are matched without a null."""
     if options.match == "total" and not options.n_simulations and not scopes:
@@ -198,9 +202,8 @@ def _fitted(
     from irtaudit.irt.fit import fit_all
 
     specs, _ = model_specs(matrix.items, ["unidimensional_2pl"], scopes)
-    with progress_bars(silent=silent) as progress:
-        stage = (lambda done, total: progress("Fits to every response", done, total)) if progress else None
-        fits = fit_all(matrix, specs, store=out / "fits", progress=stage, **fitting)
+    stage = None if progress is None else partial(progress, "Fits to every response")
+    fits = fit_all(matrix, specs, store=out / "fits", progress=stage, **fitting)
     return list(fits.values())
 
 
@@ -234,16 +237,15 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
 
 def _tell(found: DifResult, claim: str | None, report: Path) -> None:
     from irtaudit.dif.present import READING
-    from irtaudit.dif.words import answer, headline
+    from irtaudit.dif.result import comparisons
+    from irtaudit.dif.words import answer, flag_lines
 
     result = answer(found)
     click.echo(f"{claim or READING}: {click.style(result.word, bold=True)}")
     click.echo(f"  {result.because}")
-    for row in found.flags[found.flags["screen"].isin(headline(found.options))].to_dict("records"):
-        click.echo(
-            f"  {row['comparison']}, {row['scope']}, {row['screen']}: {row['family_flags']} of "
-            f"{row['n_testable']} items flagged over all, {row['item_flags']} item by item"
-        )
+    for part in comparisons(found):
+        for line in flag_lines(part):
+            click.echo(f"  {line}")
     for note in found.notes:
         click.echo(f"  {note}")
     click.echo(f"  What would change it? {result.what_would_change}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,7 @@ def audit_dif(
     cluster: str | None = None,
     options: DifOptions | None = None,
     verdict: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> DifResult:
     """Screen every item for differential item functioning between two groups of models.
 
@@ -66,6 +68,8 @@ def audit_dif(
     verdict : str, optional
         Word of the dimensionality test for the single score: where it is "not supported", flags under the
         single score are read as "DIF or multidimensionality".
+    progress : callable, optional
+        Called with the numbers of scopes done and in all.
 
     Returns
     -------
@@ -88,12 +92,16 @@ def audit_dif(
     options, notes = _usable(options or DifOptions(), fit is not None)
     codes = family_codes(_families(matrix, cluster or group))
     scopes: tuple[Scope | None, ...] = (None,) if fit is None else scopes_of(fit, matrix)
-    results = []
+    results: list[DifResult] = []
     with one_blas_thread():
         for scope in scopes:
+            if progress is not None:
+                progress(len(results), len(scopes))
             contrast = make_contrast(matrix, sides, scope)
             found = find(contrast, codes[contrast.rows], options)
             results.append(result_of(matrix, groups, found, cluster or group, options, verdict))
+    if progress is not None:
+        progress(len(results), len(scopes))
     whole = join(results)
     return replace(whole, notes=(*notes, *whole.notes))
 
@@ -106,6 +114,7 @@ def compare_groups(
     cluster: str | None = None,
     options: DifOptions | None = None,
     verdict: str | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> DifResult:
     """Several comparisons in the scopes of several fits, see :func:`audit_dif`.
 
@@ -118,6 +127,8 @@ def compare_groups(
         At least one.
     cluster, options, verdict
         As in :func:`audit_dif`.
+    progress : callable, optional
+        Called with the groups and the model, and the numbers of scopes done and in all.
 
     Returns
     -------
@@ -135,11 +146,16 @@ def compare_groups(
                 cluster=cluster,
                 options=options,
                 verdict=verdict,
+                progress=None if progress is None else partial(progress, _stage(pair, fit)),
             )
             for pair in groups
             for fit in models
         ]
     )
+
+
+def _stage(pair: Groups, fit: FitResult | None) -> str:
+    return f"{pair.reference} vs {pair.focal}{'' if fit is None else f', {fit.spec.name}'}"
 
 
 def _families(matrix: ResponseMatrix, column: str) -> Array:

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from irtaudit.dif.options import LEVEL, SCREENS
 from irtaudit.dif.power import SHIFTS, TARGET
-from irtaudit.dif.result import DifResult, comparisons, flags_lost, overlap, with_rows
+from irtaudit.dif.result import DifResult, column_of, comparisons, flags_lost, overlap, with_rows
 from irtaudit.dif.scopes import SINGLE
 from irtaudit.dif.words import (
     COLUMNS,
@@ -301,7 +301,7 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
     screens = headline(part.options)
     lost = flags_lost(part, SINGLE)
     lost = lost[lost["screen"].isin(screens) & (lost["single_flags"] > 0)]
-    names = list(dict.fromkeys(scoped.flags["scope"].str.partition(":")[0]))
+    names = list(dict.fromkeys(column_of(scoped.flags["scope"])))
     claim = (
         f"Matched within the {scoped.flags['scope'].nunique()} scopes of {' and '.join(names)} instead of "
         f"over one score, {flag_counts(scoped.flags, screens)} over the items of a scope together."
@@ -698,7 +698,7 @@ def _family_limits(result: DifResult) -> list[tuple[str, str]]:
                 "of families.",
             )
         ]
-    own = families[families["cluster"] == families["comparison"].str.partition(":")[0]]
+    own = families[families["cluster"] == column_of(families["comparison"])]
     if own.empty:
         return []
     return [

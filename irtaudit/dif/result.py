@@ -237,7 +237,7 @@ def flags_lost(result: DifResult, single: str) -> pd.DataFrame:
     flagged = result.items[[*keys, "scope", "flag_family"]].astype({"flag_family": bool})
     alone = flagged[flagged["scope"] == single].set_index(keys)["flag_family"]
     scoped = flagged[flagged["scope"] != single]
-    scoped = scoped.assign(scopes=scoped["scope"].str.partition(":")[0])
+    scoped = scoped.assign(scopes=column_of(scoped["scope"]))
     rows = []
     for (comparison, screen, column), part in scoped.groupby(["comparison", "screen", "scopes"], sort=False):
         own = part.set_index(keys)["flag_family"]
@@ -255,6 +255,11 @@ def flags_lost(result: DifResult, single: str) -> pd.DataFrame:
         )
     columns = ["comparison", "screen", "scopes", "single_flags", "kept", "lost", "gained"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def column_of(names: pd.Series) -> pd.Series:
+    """The column in names like ``column:factor``; the whole name where there is none."""
+    return names.str.split(":", n=1).str[0]
 
 
 def comparisons(result: DifResult) -> list[DifResult]:

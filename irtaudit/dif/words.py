@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.dif.options import HEADLINE, DifOptions
-from irtaudit.dif.result import DifResult, comparisons, flags_lost, overlap, scopes, with_rows
+from irtaudit.dif.result import DifResult, column_of, comparisons, flags_lost, overlap, scopes, with_rows
 from irtaudit.dif.scopes import SINGLE
 from irtaudit.dif.tables import IS_DIF, OR_DIMENSIONS, OR_FAMILIES
 
@@ -155,9 +155,8 @@ def answer(result: DifResult) -> DifAnswer:
         return DifAnswer(
             "not supported",
             f"{_flag_sentence(result, sure, n)}.",
-            "More models per group, among which the flagged items no longer stand out, or a column of "
-            "families "
-            "that explains them.",
+            "More models per group, among which the flagged items no longer stand out, or a column "
+            "of families that explains them.",
         )
     if len(flagged):
         meaning = " or ".join(dict.fromkeys(_MEANINGS[reading] for reading in flagged["reading"]))
@@ -271,7 +270,7 @@ def flag_lines(result: DifResult) -> list[str]:
     """
     screens, flags = headline(result.options), result.flags
     lines = []
-    for column, part in flags.groupby(flags["scope"].str.partition(":")[0], sort=False):
+    for column, part in flags.groupby(column_of(flags["scope"]), sort=False):
         n = part[part["screen"] == screens[0]]["n_testable"].sum()
         where = column if column == SINGLE else f"within {part['scope'].nunique()} scopes of {column}"
         lines.append(
