@@ -538,7 +538,8 @@ def _cluster_text(result: PanelAudit) -> str:
         else "limits are percentiles of the draws"
     )
     return (
-        f"When whole organizations are drawn ({n}), {clear} of {len(clusters)} intervals exclude zero; {why}."
+        f"When whole organizations are drawn ({n}), {clear or 'none'} of {len(clusters)} intervals "
+        f"exclude{'s' if clear == 1 else ''} zero; {why}."
     )
 
 

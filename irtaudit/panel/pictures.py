@@ -46,8 +46,8 @@ def scatter(x: pd.Series, y: pd.Series, xlabel: str, ylabel: str, rho: float) ->
                 named.append(name)
         for name in named:
             side = -1 if across[name] > 0 else 1
-            place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 7.5}
-            axes.annotate(name, (x[name], y[name]), (6 * side, 0), textcoords="offset points", **place)
+            place = {"ha": "right" if side < 0 else "left", "va": "bottom", "fontsize": 7.5}
+            axes.annotate(name, (x[name], y[name]), (4 * side, 2), textcoords="offset points", **place)
         axes.set_title(f"{ylabel}: rho {signed(rho, '+.2f')}, n = {len(x)}", loc="left", fontsize=9)
         axes.set(xlabel=xlabel)
         axes.margins(0.09)

@@ -142,9 +142,9 @@ def _against_capability(result: PanelAudit) -> list[Section]:
         return []
     top = max(rows, key=lambda row: abs(row["rho"]))
     claim = (
-        f"Capability explains at most {percent(top['rho'] ** 2)} of the order of a score: "
-        f"{result.panel.label(top['y'])}, rho {rho_text(top['rho'])} (95 % interval "
-        f"{span(top['low'], top['high'])}, n = {top['n']})."
+        f"Of all scores, capability goes most with {result.panel.label(top['y'])}: rho "
+        f"{rho_text(top['rho'])} (95 % interval {span(top['low'], top['high'])}, n = {top['n']}), "
+        f"{percent(top['rho'] ** 2)} of its order."
     )
     composite = capability(result.panel)
     paints = []

@@ -65,7 +65,7 @@ LEFT_OUT = [
     "flipped_by",
     "undefined",
 ]
-CLUSTERS = ["estimand", "n", "estimate", *ClusterInterval._fields]
+CLUSTERS = ["estimand", "n", "estimate", *ClusterInterval._fields, "p_method"]
 NO_ORGANIZATIONS = "the plan names no column of organizations"
 
 
@@ -183,7 +183,7 @@ def clustered(
     DataFrame
         ``estimand, n, estimate``, then the fields of `irtaudit.stats.bootstrap.ClusterInterval`: ``low, high,
         p`` by ``rule`` (cut off at the ends of the estimand's range; no ``p`` for a median of sizes, which
-        is never 0), ``percentile_low, percentile_high, n_clusters, degenerate``.
+        is never 0), ``percentile_low, percentile_high, n_clusters, degenerate``; ``p_method``.
     list of NotTested
     """
     rows, lost = [], []
@@ -195,8 +195,16 @@ def clustered(
         else:
             given = sample(panel, one)
             inside = _within_range(found, one)
-            rows.append({"estimand": name, "n": given.n, "estimate": point(given, one), **inside._asdict()})
+            about = {"estimand": name, "n": given.n, "estimate": point(given, one)}
+            rows.append({**about, **inside._asdict(), "p_method": _cluster_p_method(inside, plan)})
     return pd.DataFrame(rows, columns=CLUSTERS), lost
+
+
+def _cluster_p_method(found: ClusterInterval, plan: PanelPlan) -> str:
+    draws = f"{plan.resampling.bootstrap:,} draws of whole organizations"
+    if not np.isfinite(found.p):
+        return ""
+    return f"t, {found.n_clusters - 1} df, SD of {draws}" if found.rule == "t" else f"bootstrap, {draws}"
 
 
 def _within_range(found: ClusterInterval, one: Estimand) -> ClusterInterval:

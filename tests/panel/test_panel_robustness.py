@@ -85,6 +85,7 @@ def test_clusters_follow_the_t_rule_and_keep_inside_the_range() -> None:
     assert not lost
     assert table["rule"].eq("t").all()
     assert table["n_clusters"].eq(4).all()
+    assert table["p_method"].eq("t, 3 df, SD of 400 draws of whole organizations").all()
     assert table["low"].ge(-1).all()
     assert table["high"].le(1).all()
 
