@@ -34,6 +34,7 @@ from irtaudit.dimensionality.pairwise import pairwise_table
 from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, IrtPlan, Ruling, Splitting
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
 from irtaudit.dimensionality.present import TERMS, present, present_followup, sentence
+from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.dimensionality.sweep import Cut, check_cut_offs, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
 from irtaudit.dimensionality.verdict import OPEN, POWERFUL, Verdict, judge
@@ -107,6 +108,8 @@ class AuditResult:
         The plan that the run follows, and how it departs from it; None: none was given.
     sweep : tuple of Cut
         The answer at other cut-offs between pass and fail.
+    structure : Structure or None
+        Eigenvalues, the one-factor test, fit and reliability; None where they were not asked for.
     """
 
     data: ResponseMatrix
@@ -126,6 +129,7 @@ class AuditResult:
     followups: tuple[Followed, ...] = ()
     planned: Planned | None = None
     sweep: tuple[Cut, ...] = ()
+    structure: Structure | None = None
 
 
 def run_audit(
@@ -141,6 +145,7 @@ def run_audit(
     ruling: Ruling | None = None,
     followups: Sequence[Followup] = (),
     planned: Planned | None = None,
+    structured: bool = True,
     preset: str = "default",
     n_restarts: int = 20,
     seed: int = SEED,
@@ -178,6 +183,8 @@ def run_audit(
         The comparison once more without some items.
     planned : Planned, optional
         The plan that this run follows, for the report.
+    structured : bool
+        Also describe eigenvalues, fit and reliability.
     preset : str
     n_restarts : int
     seed : int
@@ -258,6 +265,17 @@ def run_audit(
         )
         for followup, part, held in parts
     ]
+    structure = None
+    if structured:
+        structure = describe_structure(
+            kept,
+            full,
+            verdict.best,
+            seed=seed,
+            workers=workers,
+            device=device,
+            progress=_stage(progress, "Simulated panels with one dimension"),
+        )
     return AuditResult(
         data=matrix,
         matrix=kept,
@@ -275,6 +293,7 @@ def run_audit(
         seconds=time.monotonic() - started,
         followups=tuple(followed),
         planned=planned,
+        structure=structure,
     )
 
 
@@ -284,6 +303,7 @@ def run_plan(
     *,
     folder: Path | None = None,
     planned: Planned | None = None,
+    structured: bool = True,
     workers: int | None = None,
     device: str = "auto",
     out: Path | None = None,
@@ -301,7 +321,7 @@ def run_plan(
         That paths in the plan are relative to; default the current one.
     planned : Planned, optional
         The plan as filed, where that is another one, with its deviations; default: this one, without any.
-    workers, device, out, progress
+    structured, workers, device, out, progress
         As in :func:`run_audit`.
 
     Returns
@@ -320,6 +340,7 @@ def run_plan(
         ruling=plan.verdict,
         followups=plan.followups,
         planned=planned,
+        structured=structured,
         preset=plan.fit.preset,
         n_restarts=plan.fit.restarts,
         seed=plan.seed,
@@ -350,7 +371,9 @@ def _other_cut_off(
     matrix = read_planned(once, running["folder"] or Path())
     store = out / "sweep" / f"{pass_at:g}" if out is not None else None
     try:
-        return _cut_off(pass_at, run_plan(once, matrix, out=store, progress=progress, **running))
+        return _cut_off(
+            pass_at, run_plan(once, matrix, structured=False, out=store, progress=progress, **running)
+        )
     except (DataError, FitError, PlanError) as error:
         return Cut(pass_at, float(np.nanmean(matrix.responses)), matrix.n_items, None, str(error))
 
@@ -559,6 +582,7 @@ def sections(result: AuditResult) -> list[Section]:
             family=result.settings["cluster"],
             power=result.power,
             correlations=result.correlations,
+            structure=result.structure,
         ),
         *map(present_followup, result.followups),
         *_sweep_section(result.sweep),
@@ -700,8 +724,10 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     folder : Path
         Made when missing. Receives ``audit.json``, ``comparison.csv``, ``comparison_by_split.csv``,
         ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``pairwise.csv``, ``items.csv``,
-        ``followups.csv`` and ``sweep.csv`` (where there are any), ``dropped.csv``, ``figures/*.svg`` and
-        ``report.html``; each file is complete or as it was.
+        ``followups.csv`` and ``sweep.csv`` (where there are any), ``dropped.csv``, ``eigenvalues.csv``,
+        ``local_dependence.csv``, ``item_fit.csv``, ``person_fit.csv``, ``predictive_checks.csv``,
+        ``reliability.csv``, ``information.csv``, ``figures/*.svg`` and ``report.html``; each file is complete
+        or as it was.
     command : str
         The command that reproduces the folder, for the report.
 
@@ -745,6 +771,7 @@ def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
         "dropped": result.dropped,
         **({"followups": followups_table(result.followups)} if result.followups else {}),
         **({"sweep": sweep_table(result.sweep)} if result.sweep else {}),
+        **(result.structure.tables if result.structure else {}),
     }
 
 
@@ -824,6 +851,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "power": asdict(result.power) if result.power else None,
         "followups": followups_table(result.followups),
         "sweep": sweep_table(result.sweep),
+        "structure": result.structure.summary if result.structure else None,
         "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
         "seconds": result.seconds,
     }

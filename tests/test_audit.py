@@ -24,6 +24,13 @@ FILES = {
     "items.csv",
     "pairwise.csv",
     "dropped.csv",
+    "eigenvalues.csv",
+    "local_dependence.csv",
+    "item_fit.csv",
+    "person_fit.csv",
+    "predictive_checks.csv",
+    "reliability.csv",
+    "information.csv",
     "report.html",
     "figures",
     "fits",
@@ -114,6 +121,9 @@ def test_the_folder_holds_what_other_programs_read(written):
         "held_out_comparison.svg",
         "factor_correlations.svg",
         "restart_agreement.svg",
+        "eigenvalues.svg",
+        "more_than_one_dimension.svg",
+        "reliability.svg",
     }
     comparison = pd.read_csv(written / "comparison.csv")
     assert comparison.columns.tolist() == TABLE
@@ -151,6 +161,19 @@ def test_the_summary_and_the_tables_agree(summarised, written, result):
     assert summarised["verdict"]["margin"] == pytest.approx(0.02 * gain)
 
 
+def test_the_structure_of_the_planted_panel_stands_in_summary_and_tables(summarised, written):
+    tests = {row["null"]: row for row in summarised["structure"]["eigenvalue_tests"]}
+    table = pd.read_csv(written / "eigenvalues.csv", float_precision="round_trip").set_index(["null", "rank"])
+    assert set(tests) == {"permuted", "redrawn", "margins", "one_factor", "residual"}
+    for null, row in tests.items():
+        assert row["p"] == table.loc[(null, row["rank"]), "p"]
+    assert tests["permuted"]["p"] == pytest.approx(1 / 1001)
+    assert tests["residual"]["p"] == summarised["structure"]["one_factor"]["p"] == pytest.approx(1 / 201)
+    assert summarised["structure"]["one_factor"]["panels"] == 200
+    reliability = pd.read_csv(written / "reliability.csv").set_index("factor")["reliability"]
+    assert reliability.between(0.3, 1).all()
+
+
 def test_the_report_states_claim_word_data_and_command(written, matrix):
     page = (written / "report.html").read_text(encoding="utf-8")
     for text in (
@@ -175,7 +198,8 @@ def test_the_same_audit_takes_up_finished_fits_and_gives_the_same_numbers(writte
         progress=lambda *call: calls.append(call),
         **FAST,
     )
-    assert calls == [("Held-out comparison", 40, 40), ("Fits to every response", 4, 4)]
+    assert calls[:2] == [("Held-out comparison", 40, 40), ("Fits to every response", 4, 4)]
+    assert {stage for stage, _, _ in calls[2:]} == {"Simulated panels with one dimension"}
     told = summary(again, "irtaudit audit panel.csv")
     assert told | {"seconds": 0} == summarised | {"seconds": 0}
 

@@ -2,7 +2,7 @@
 
 Usage: ``python experiments/eigenvalues/run.py [--out FOLDER] [--panels N]``. Writes ``panels.csv`` (one row
 per simulated panel and test), ``summary.csv`` (rejection rates with 95 % intervals) and ``provenance.json``.
-Kinds of panel that ``panels.csv`` already holds are not run again.
+Panels that ``panels.csv`` already holds are not run again.
 """
 
 from __future__ import annotations
@@ -128,13 +128,12 @@ def p_values(config: Config, matrix: irtaudit.ResponseMatrix, seed: int) -> Iter
     yield "one factor, second eigenvalue (not refitted)", plug_in.p
 
 
-def run_kind(config: Config, number: int) -> pd.DataFrame:
-    """Columns ``kind, panel, test, p`` for every panel of a kind."""
-    kind, rows = config.kinds[number], []
-    for panel in range(kind.panels):
-        matrix = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
-        rows += [(kind.name, panel, test, p) for test, p in p_values(config, matrix, panel)]
-    return pd.DataFrame(rows, columns=["kind", "panel", "test", "p"])
+def run_panel(config: Config, number: int, panel: int) -> pd.DataFrame:
+    """Columns ``kind, panel, test, p`` for one panel of the kind with that number."""
+    kind = config.kinds[number]
+    matrix = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
+    found = pd.DataFrame(p_values(config, matrix, panel), columns=["test", "p"])
+    return found.assign(kind=kind.name, panel=panel)[["kind", "panel", "test", "p"]]
 
 
 def summarise(panels: pd.DataFrame) -> pd.DataFrame:
@@ -159,13 +158,14 @@ def main() -> None:
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
     file = out / "panels.csv"
-    found = [part for _, part in pd.read_csv(file).groupby("kind")] if file.exists() else []
+    found = [pd.read_csv(file)] if file.exists() else []
+    done = set(zip(found[0]["kind"], found[0]["panel"], strict=True)) if found else set()
     for number, kind in enumerate(config.kinds):
-        if any((part["kind"] == kind.name).any() for part in found):
-            continue
         start = time.process_time()
-        found.append(run_kind(config, number))
-        pd.concat(found).round(6).to_csv(file, index=False)
+        for panel in range(kind.panels):
+            if (kind.name, panel) not in done:
+                found.append(run_panel(config, number, panel))
+                pd.concat(found).round(6).to_csv(file, index=False)
         print(f"{kind.name}: {kind.panels} panels, {time.process_time() - start:.0f} CPU s", flush=True)
     summary = summarise(pd.concat(found)).round(4)
     summary.to_csv(out / "summary.csv", index=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -62,6 +62,33 @@ class Structure:
             found["item_fit"] = self.checks.items
             found["person_fit"] = self.checks.subjects
         return found
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Numbers for programs: every test with its cut-off and p-value, the checks, the reliability."""
+        tests = eigenvalue_table(list(self.nulls.values()))
+        return {
+            "eigenvalue_tests": tests[tests["tested"]].drop(columns="tested"),
+            "one_factor": None if self.checks is None else _checks_summary(self.checks),
+            "predictive_checks": self.predictive,
+            "reliability": self.reliability,
+        }
+
+
+def _checks_summary(checks: FitChecks) -> dict[str, Any]:
+    items, subjects = checks.items, checks.subjects
+    return {
+        "model": checks.model,
+        "preset": checks.preset,
+        "panels": checks.n_panels,
+        "seed": checks.seed,
+        "p": checks.residual.p,
+        "pairs": checks.n_pairs,
+        "dependent_pairs": checks.n_dependent,
+        "q3_cutoff": checks.q3_cutoff,
+        "items_that_do_not_fit": items.loc[items["flag"], "item"].tolist(),
+        "models_that_do_not_fit": subjects.loc[subjects["flag"], "subject"].tolist(),
+    }
 
 
 def describe_structure(
