@@ -1,7 +1,9 @@
 """The paper's audit, by one plan and one command, each number beside the printed one.
 
 Usage: ``python experiments/harmful_refusal/run.py --data replica [--preset paper] [--out FOLDER]``. Runs
-``plan.toml`` on a *simulated* panel (see ``replica.py``) and writes, into ``results/``:
+``plan.toml`` on a *simulated* panel (see ``replica.py``) and writes, into ``results/``; with ``--data helm
+--helm helm/safety/v1.17.0`` on the paper's own responses, which ``irtaudit fetch helm --project safety
+--release v1.17.0 --scenarios harm_bench --out helm`` downloads, and with ``_helm`` in the files' names:
 
 ``moments.csv``       printed moments of the paper's matrix beside those of the replica
 ``comparison.csv``    one row per printed model: printed and our log-loss and Brier score, and py-irt's own
@@ -26,7 +28,7 @@ import numpy as np
 import pandas as pd
 from replica import PRINTED, TYPES, Truth, matched_moments, simulate
 
-from irtaudit import ResponseMatrix, make_splits
+from irtaudit import ResponseMatrix, make_splits, read_responses
 from irtaudit.audit import AuditResult, run_plan, versions, write_audit
 from irtaudit.dimensionality.compare import dominates
 from irtaudit.dimensionality.plan import IrtPlan
@@ -60,6 +62,13 @@ class Config:
     preset: str = "default"
 
 
+def helm_panel(folder: Path) -> ResponseMatrix:
+    """The paper's matrix: HarmBench in HELM Safety, unanimous full marks, models that lack items dropped."""
+    return read_responses(
+        folder, task="harm_bench", metric="safety_score", pass_at=1.0, incomplete="drop", layout="helm"
+    )
+
+
 def audited(
     config: Config, matrix: ResponseMatrix, work: Path, workers: int | None
 ) -> tuple[AuditResult, IrtPlan]:
@@ -71,7 +80,7 @@ def audited(
     return result, filed
 
 
-def side_by_side(result: AuditResult, py_irt: pd.DataFrame | None) -> pd.DataFrame:
+def side_by_side(result: AuditResult, py_irt: pd.DataFrame | None, *, simulated: bool = True) -> pd.DataFrame:
     """Printed and our numbers of every printed model.
 
     Returns
@@ -100,7 +109,7 @@ def side_by_side(result: AuditResult, py_irt: pd.DataFrame | None) -> pd.DataFra
                 "train_log_lik": mine["train_log_lik"],
                 "py_irt_log_loss": theirs,
                 "log_loss_same_splits": same_splits,
-                "agreement": agreement(str(name), row["log_loss"], mine["log_loss"]),
+                "agreement": agreement(str(name), row["log_loss"], mine["log_loss"], simulated),
             }
         )
     return pd.DataFrame(rows)
@@ -114,24 +123,26 @@ def _py_irt_losses(table: pd.DataFrame | None, result: AuditResult, model: str) 
     return (float(rows["log_loss"].mean()), float(mine.mean())) if len(rows) else (np.nan, np.nan)
 
 
-def agreement(printed_name: str, printed: float, ours: float) -> str:
+def agreement(printed_name: str, printed: float, ours: float, simulated: bool) -> str:
     """Whether two log-losses are close, or why they are not."""
     if printed_name in FAILED:
         return f"the printed fit failed (check-table): {ours - printed:+.3f} nats"
     if abs(printed - ours) <= CLOSE:
         return f"within {CLOSE} nats"
+    if not simulated:
+        return f"no: {ours - printed:+.3f} nats"
     if printed_name.startswith("confirmatory_7d"):
         return "no: the replica has no harm domains, only three item types"
     return f"no: the replica is not the paper's matrix ({ours - printed:+.3f} nats)"
 
 
-def findings(result: AuditResult, truth: Truth) -> pd.DataFrame:
-    """The paper's findings about dimensionality, as printed and as found on the replica.
+def findings(result: AuditResult, truth: Truth | None) -> pd.DataFrame:
+    """The paper's findings about dimensionality, as printed and as found here.
 
     Returns
     -------
     DataFrame
-        ``finding, printed, replica, agrees``.
+        ``finding, printed``, ``replica`` or ``helm``, ``agrees``.
     """
     by_split = result.comparison.by_split.pivot(index="split", columns="model", values="log_loss")
     unidimensional = [name for name in by_split if name.startswith("unidimensional")]
@@ -164,19 +175,21 @@ def findings(result: AuditResult, truth: Truth) -> pd.DataFrame:
         *correlations(result, truth),
         ("one score", "not supported", result.verdict.word, result.verdict.word == "not supported"),
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["finding", "printed", "replica", "agrees"])
+    return pd.DataFrame(
+        rows, columns=["finding", "printed", "helm" if truth is None else "replica", "agrees"]
+    )
 
 
-def correlations(result: AuditResult, truth: Truth) -> list[tuple[str, str, str, bool]]:
-    """Printed, planted and estimated factor correlations."""
+def correlations(result: AuditResult, truth: Truth | None) -> list[tuple[str, str, str, bool]]:
+    """Printed and estimated factor correlations; does the interval hold the planted, or printed, one?"""
     printed = pd.read_csv(PRINTED / "factor_correlations.csv", index_col=0)
     table = result.correlations[result.correlations["model"] == BEST].set_index(["factor_1", "factor_2"])
-    planted = np.corrcoef(truth.theta.T)
+    wanted = printed.loc[TYPES, TYPES].to_numpy() if truth is None else np.corrcoef(truth.theta.T)
     rows = []
     for i, j in ((0, 1), (0, 2), (1, 2)):
         pair = tuple(sorted((TYPES[i], TYPES[j])))
         row = table.loc[pair]
-        inside = bool(row["population_low"] <= planted[i, j] <= row["population_high"])
+        inside = bool(row["population_low"] <= wanted[i, j] <= row["population_high"])
         shown = f"{row['correlation']:.3f} ({row['population_low']:.3f} to {row['population_high']:.3f})"
         rows.append(
             (f"correlation {pair[0]}, {pair[1]}", f"{printed.loc[TYPES[i], TYPES[j]]:.3f}", shown, inside)
@@ -189,7 +202,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", choices=["replica"], required=True)
+    parser.add_argument("--data", choices=["replica", "helm"], required=True)
+    parser.add_argument("--helm", type=Path, metavar="DIR", help="of --data helm: what fetch helm downloaded")
     parser.add_argument("--preset", choices=["default", "paper", "quick"], default="default")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=HERE / "results")
@@ -197,23 +211,29 @@ def main() -> None:
     parser.add_argument("--only-panel", type=Path, metavar="NPZ", help="write the panel and its splits alone")
     given = parser.parse_args()
     config = Config(preset=given.preset)
-    matrix, truth = simulate(config.seed)
+    if (given.data == "helm") != (given.helm is not None):
+        parser.error("--data helm and --helm DIR go together")
+    matrix, truth = (helm_panel(given.helm), None) if given.helm else simulate(config.seed)
     if given.only_panel:
         np.savez(
             given.only_panel, responses=matrix.responses, held_out=make_splits(matrix, seed=config.seed).test
         )
         return
-    work = given.work or given.out / f"{config.preset}-audit"
+    ending = "" if given.data == "replica" else "_helm"
+    work = given.work or given.out / f"{config.preset}{ending}-audit"
     given.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     result, plan = audited(config, matrix, work, given.workers)
     seconds = time.monotonic() - started
-    command = f"python experiments/harmful_refusal/run.py --data replica --preset {config.preset}"
+    place = f" --helm {given.helm}" if given.helm else ""
+    command = f"python experiments/harmful_refusal/run.py --data {given.data}{place} --preset {config.preset}"
     write_audit(result, work, command=command)
     rows = given.out / "py_irt.csv"
-    table = side_by_side(result, pd.read_csv(rows) if rows.exists() else None)
-    suffix = "" if config.preset == "default" else f"_{config.preset}"
-    matched_moments(matrix, truth).round(4).to_csv(given.out / "moments.csv", index=False)
+    theirs = pd.read_csv(rows) if truth is not None and rows.exists() else None
+    table = side_by_side(result, theirs, simulated=truth is not None)
+    suffix = ending + ("" if config.preset == "default" else f"_{config.preset}")
+    if truth is not None:
+        matched_moments(matrix, truth).round(4).to_csv(given.out / "moments.csv", index=False)
     table.round(4).to_csv(given.out / f"comparison{suffix}.csv", index=False)
     found = findings(result, truth)
     found.to_csv(given.out / f"findings{suffix}.csv", index=False)
@@ -223,6 +243,7 @@ def main() -> None:
     )
     provenance = {
         "data": f"{matrix.source}, seed {config.seed}, sha256 {matrix.sha256}",
+        "notes": list(matrix.notes),
         "plan_sha256": Planned(plan, "plan.toml").sha256,
         "deviations": [vars(one) for one in result.planned.deviations] if result.planned else [],
         "fits": len(result.comparison.restarts),

@@ -354,6 +354,7 @@ def test_different_documents_under_one_number_are_no_comparison(
 
 def test_real_reports_of_the_harness() -> None:
     rows = read_logs(FIXTURES / "swebench").rows
+    assert not rows.duplicated(["model", "item"]).any()
     a, b = (
         rows[rows["model"] == f"simulated/agent-{x}"].set_index("item")[["score", "status"]].T.to_dict("list")
         for x in "ab"

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from irtaudit.data import ResponseMatrix, make_splits, read_responses
 from irtaudit.data.read import Layout
+from irtaudit.data.tables import ParquetTable
 from irtaudit.errors import DataError, IrtAuditError, PlanError
 
 WIDE = "model,q2,q1\nm2,1,0\nm1,,1\n"
@@ -456,3 +457,48 @@ def test_whatever_the_bytes_the_answer_is_a_matrix_or_our_error(
         matrix = read_responses(path, layout=layout, max_bytes=10_000_000)
         assert matrix.subjects.index.is_monotonic_increasing
         assert matrix.items.index.is_monotonic_increasing
+
+
+@pytest.mark.parametrize("more", [[], [f"note {i}" for i in range(40)]])
+def test_only_the_column_of_that_name_is_taken_from_parquet(tmp_path: Path, more: list[str]) -> None:
+    """Arrow takes a dot for a path, so that "model" also means "model.size"."""
+    columns = {
+        "model.size": ["7b", "8b"],
+        "model": ["a", "b"],
+        "item": ["q", "q"],
+        "correct": [1, 0],
+        **{name: ["x", "y"] for name in more},
+    }
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    matrix = read_responses(tmp_path / "x.parquet")
+    assert matrix.subjects.index.tolist() == ["a", "b"]
+    assert matrix.responses.ravel().tolist() == [1.0, 0.0]
+
+
+def test_names_of_any_type_and_unused_categories_in_parquet(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "model": pa.array(["b", "a", "b"])
+            .dictionary_encode()
+            .cast(pa.dictionary(pa.int8(), pa.string())),
+            "item": pa.array([10, 10, 9]),
+            "correct": pa.array([True, None, False]),
+        }
+    )
+    unused = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array(["a", "b", "never there"]))
+    pq.write_table(table.set_column(0, "model", unused), tmp_path / "x.parquet")
+    matrix = read_responses(tmp_path / "x.parquet")
+    assert (matrix.subjects.index.tolist(), matrix.items.index.tolist()) == (["a", "b"], ["10", "9"])
+    np.testing.assert_array_equal(matrix.responses, [[np.nan, np.nan], [1, 0]])
+
+
+def test_texts_that_nobody_asks_for_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"model": ["a"], "item": ["q"], "correct": [1], "transcript": ["long"]}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    asked: list[list[str]] = []
+    read = ParquetTable._read
+    monkeypatch.setattr(
+        ParquetTable, "_read", lambda self, names: (asked.append(names), read(self, names))[1]
+    )
+    read_responses(tmp_path / "x.parquet", layout="long")
+    assert asked == [["model"], ["item"], ["correct"]]
