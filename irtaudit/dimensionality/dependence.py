@@ -44,8 +44,10 @@ Array = NDArray[Any]
 
 BANDS = 5
 """Bands of ability, of equal numbers of models, in which item fit compares passes with their expectation."""
-MIN_EACH = 5
-"""Passes and fails that an item needs for its Q3: two items that the same one model passes correlate 1."""
+MIN_INFORMATION = 1.0
+"""Variance of the sum of residual products, ``sum_i v_ij v_ik``, that a pair of items needs for its Q3. Pairs
+of items that nearly every model passes, or fails, have less: when one and the same model surprises in both,
+they correlate near 1, and the largest Q3 of any panel is such a pair."""
 UNDEFINED = -2.0
 """Stands below every correlation where there is none."""
 SHOWN_PAIRS = 20
@@ -140,7 +142,7 @@ def check_fit(matrix: ResponseMatrix, spec: ModelSpec | None = None, **options: 
 
 
 def largest_q3(panels: Panels) -> Array:
-    """Largest Q3 of all pairs of items that have enough passes and fails.
+    """Largest Q3 of all pairs of items about which the panel says enough, see `MIN_INFORMATION`.
 
     Parameters
     ----------
@@ -231,23 +233,23 @@ def _q3_rows(panels: Panels, panel: int) -> Iterator[tuple[Array, Array, Array]]
     rows, columns : (row,) and (column,) int arrays
         Positions of the items.
     q3 : (row, column) float32 array
-        `UNDEFINED` on and below the diagonal, and where no two residuals meet.
+        `UNDEFINED` on and below the diagonal, and where the panel says too little about the pair.
     """
-    residuals, observed = panels.residuals[panel], panels.observed
-    passes, seen = panels.responses[panel].sum(axis=0), observed.sum(axis=0)
-    tested = np.flatnonzero((passes >= MIN_EACH) & (seen - passes >= MIN_EACH))
-    z, both = standardised_columns(residuals[:, tested], observed[:, tested]), observed[:, tested]
-    complete, both = both.all(), both.astype(np.float32)
-    for start in range(0, len(tested), ITEMS_AT_A_TIME):
+    observed, items = panels.observed, np.arange(panels.observed.shape[1])
+    z = standardised_columns(panels.residuals[panel], observed)
+    variance, both = panels.variance[panel] * observed, observed.astype(np.float32)
+    for start in range(0, len(items), ITEMS_AT_A_TIME):
         rows = slice(start, start + ITEMS_AT_A_TIME)
         q3 = z[:, rows].T @ z
-        if complete:
+        if observed.all():
             q3 /= len(z)
         else:
-            scale = np.sqrt((np.square(z[:, rows]).T @ both) * (both[:, rows].T @ np.square(z)))
-            q3 = np.divide(q3, scale, out=np.full_like(q3, UNDEFINED), where=scale > 0)
-        q3[np.tri(len(q3), len(tested), start, dtype=bool)] = UNDEFINED
-        yield tested[rows], tested, q3
+            squared = np.square(z)
+            scale = np.sqrt((squared[:, rows].T @ both) * (both[:, rows].T @ squared))
+            np.divide(q3, scale, out=q3, where=scale > 0)
+        q3[variance[:, rows].T @ variance < MIN_INFORMATION] = UNDEFINED
+        q3[np.tri(len(q3), len(items), start, dtype=bool)] = UNDEFINED
+        yield items[rows], items, q3
 
 
 # Tables ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from structure_panels import panel
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.dependence import (
-    MIN_EACH,
+    MIN_INFORMATION,
     UNDEFINED,
     check_fit,
     item_fit,
@@ -17,6 +17,8 @@ from irtaudit.dimensionality.dependence import (
     person_fit,
 )
 from irtaudit.dimensionality.residuals import Panels
+from irtaudit.irt.panels import fit_panels
+from irtaudit.irt.spec import ModelSpec
 
 FAST = {"n_panels": 99, "workers": 1}
 
@@ -32,14 +34,13 @@ def _panels(missing: float = 0.0, n_panels: int = 2, n: int = 30, j: int = 12) -
 def test_q3_is_the_correlation_of_residuals(missing: float) -> None:
     panels = _panels(missing)
     e = np.where(panels.observed, panels.responses - panels.probability, np.nan)[1]
-    best = UNDEFINED
+    best, v = UNDEFINED, panels.variance[1] * panels.observed
     for j in range(12):
         for k in range(j):
             both = panels.observed[:, j] & panels.observed[:, k]
             # residuals are centred over all who answered an item, not over those who answered both
             a, b = ((e[:, item] - np.nanmean(e[:, item]))[both] for item in (j, k))
-            counts = [np.bincount(panels.responses[1][panels.observed[:, i], i].astype(int)) for i in (j, k)]
-            if min(c.min() for c in counts) >= MIN_EACH:
+            if (v[:, j] * v[:, k]).sum() >= MIN_INFORMATION:
                 best = max(best, (a * b).sum() / np.sqrt((a**2).sum() * (b**2).sum()))
     assert largest_q3(panels)[1] == pytest.approx(best, abs=1e-5)
     if not missing:
@@ -127,6 +128,8 @@ def test_the_tables_keep_their_contract() -> None:
 
 
 def _tested_pairs(matrix: ResponseMatrix) -> int:
-    passes = matrix.responses.sum(axis=0)
-    n = int(((passes >= MIN_EACH) & (matrix.n_subjects - passes >= MIN_EACH)).sum())
-    return n * (n - 1) // 2
+    p = fit_panels(
+        ModelSpec.unidimensional(), matrix.responses[None], preset="quick", seed=3
+    ).probabilities()[0]
+    information = (p * (1 - p)).T @ (p * (1 - p))
+    return int((information[np.triu_indices(matrix.n_items, 1)] >= MIN_INFORMATION).sum())
