@@ -26,8 +26,8 @@ from irtaudit.data.read_logs import read_logs
 
 SEED = 2026
 SIZES = (1, 2, 4)
-CELLS = {"tables": 400_000, "logs": 40_000}
-"""Cells of the smallest data: 200 items, the subjects vary."""
+CELLS = {"tables": 400_000, "logs": 40_000, "inspect": 10_000}
+"""Cells of the smallest data: 200 items, the subjects vary. Inspect takes long to write its own logs."""
 N_ITEMS = 200
 HERE = Path(__file__).parent
 
@@ -156,7 +156,7 @@ def read(kind: str, folder: Path) -> None:
 
 def measured(kind: str, size: int) -> dict[str, object]:
     """One row of the table."""
-    cells = size * CELLS["tables" if kind in TABLES else "logs"]
+    cells = size * CELLS.get(kind, CELLS["tables" if kind in TABLES else "logs"])
     with tempfile.TemporaryDirectory() as folder:
         (TABLES | LOGS)[kind](Path(folder), cells)
         command = [sys.executable, __file__, "--read", kind, folder]
