@@ -10,7 +10,7 @@ import pandas as pd
 
 from irtaudit.data.panel import ScorePanel
 from irtaudit.data.responses import listed
-from irtaudit.panel.associations import planned
+from irtaudit.panel.associations import adjusted_by_family, planned
 from irtaudit.panel.estimands import (
     Association,
     NotTested,
@@ -38,6 +38,8 @@ CHANGES = [
     "high",
     "p",
     "p_method",
+    "family",
+    "p_adjusted",
     "shared_models",
     "design",
 ]
@@ -64,7 +66,7 @@ class Comparison:
     changes : DataFrame
         ``x, y, given, n_first, rho_first, n_second, rho_second``; ``change`` (second minus first); ``low,
         high, p, p_method`` (bootstrap in which a shared model is drawn for both panels at once);
-        ``shared_models``; ``design`` ("nested", "overlapping", "independent").
+        ``family, p_adjusted``; ``shared_models``; ``design`` ("nested", "overlapping", "independent").
     matched : DataFrame
         The second panel cut to the first's numbers of models per organization: ``n_matched``,
         ``missing_models`` (that the second panel's organizations could not supply), median and 5 % and 95 %
@@ -105,8 +107,9 @@ def compare_panels(first: ScorePanel, second: ScorePanel, plan: PanelPlan) -> Co
                 second.organizations[pair[1].scores.index].to_numpy(),
             )
             matched.append(_matched(pair, groups, one, plan))
+    table = pd.DataFrame(changes, columns=CHANGES)
     return Comparison(
-        pd.DataFrame(changes, columns=CHANGES),
+        table.assign(p_adjusted=adjusted_by_family(table, plan)),
         pd.DataFrame(matched, columns=MATCHED),
         lost,
         _disagreements(first, second),
@@ -143,6 +146,7 @@ def _change(pair: tuple[Sample, Sample], one: Association, plan: PanelPlan) -> d
         "high": interval.high,
         "p": two_sided_p(draws),
         "p_method": f"{design} bootstrap over models, {plan.resampling.bootstrap:,} draws",
+        "family": plan.multiplicity.family("panels"),
         "shared_models": shared,
         "design": design,
     }

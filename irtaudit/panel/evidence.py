@@ -34,6 +34,13 @@ from irtaudit.report.section import Figure, Fold, Section
 from irtaudit.stats.proportions import wilson
 
 NAME_COLUMNS = ("x", "y", "column", "benchmark", "of", "first", "second")
+MAX_ROWS = 12
+"""Rows of a figure as wide as a card; the table has them all."""
+SHARED = {
+    "nested": "One panel is part of the other; a model in both is drawn for both at once.",
+    "overlapping": "The panels share models; one in both is drawn for both at once.",
+    "independent": "The panels share no model.",
+}
 CORRELATION_LABEL = "Spearman correlation over models, 95 % interval"
 
 
@@ -437,13 +444,13 @@ def _contrasts(result: PanelAudit) -> list[Section]:
         return []
     (row,) = records(table.loc[[table["p"].idxmin()]])
     of, first, second = (result.panel.label(row[part]) for part in ("of", "first", "second"))
-    clear = len(excluding_zero(table))
+    clear = int((table["p_adjusted"] < 0.05).sum())
     claim = (
         f"{clear or 'None'} of {len(table)} differences between correlations "
-        f"exclude{'s' if clear == 1 else ''} zero. The clearest: {of} goes with {second} at "
-        f"{rho_text(row['rho_second'])} and with {first} at {rho_text(row['rho_first'])}, a difference of "
-        f"{rho_text(row['difference'])} (95 % interval {span(row['low'], row['high'])}, {p_text(row['p'])}, "
-        f"n = {row['n']})."
+        f"{'is' if clear == 1 else 'are'} shown, once corrected for their number. The clearest: {of} goes "
+        f"with {second} at {rho_text(row['rho_second'])} and with {first} at {rho_text(row['rho_first'])}, a "
+        f"difference of {rho_text(row['difference'])} (95 % interval {span(row['low'], row['high'])}, "
+        f"{p_text(row['p'])}, n = {row['n']})."
     )
     return [
         card(
@@ -492,7 +499,7 @@ def _robustness(result: PanelAudit) -> list[Section]:
     makers = table[table["left_out"] == "organization"]
     claim += f", that of {flips.get('organization', 0)} on a single organization." if len(makers) else "."
     shown = makers if len(makers) else table
-    raw = shown[~shown["estimand"].str.contains(r"\||\(", regex=True)].head(12)
+    raw = shown[~shown["estimand"].str.contains(r"\||\(", regex=True)].head(MAX_ROWS)
     names = [str(name).replace(" ~ ", " – ") for name in raw["estimand"]]
     ranges = raw.rename(columns={"lowest": "low", "highest": "high"})
     one = "organization" if len(makers) else "model"
@@ -548,15 +555,15 @@ def _second_panel(result: PanelAudit) -> list[Section]:
     if comparison is None or comparison.changes.empty:
         return []
     table = comparison.changes
-    (row,) = records(table.loc[[table["change"].abs().idxmax()]])
+    (row,) = records(table.loc[table["change"].abs().sort_values().index[::-1]].nsmallest(1, "p"))
     name = label(result.panel, Association(row["x"], row["y"], row["given"] != "")).replace(" ~ ", " and ")
-    clear = len(excluding_zero(table))
+    clear = int((table["p_adjusted"] < 0.05).sum())
+    shown = table[table["given"] == ""].head(MAX_ROWS)
     claim = (
         f"{clear or 'None'} of {len(table)} correlations change{'s' if clear == 1 else ''} between the two "
-        f"panels by more than chance; the largest change is {rho_text(row['change'])} for {name} "
-        f"({rho_text(row['rho_first'])} on "
-        f"{models(row['n_first'])}, {rho_text(row['rho_second'])} on {row['n_second']}; 95 % interval "
-        f"{span(row['low'], row['high'])})."
+        f"panels, once corrected for their number; the clearest change is {rho_text(row['change'])} for "
+        f"{name} ({rho_text(row['rho_first'])} on {models(row['n_first'])}, {rho_text(row['rho_second'])} on "
+        f"{row['n_second']}; 95 % interval {span(row['low'], row['high'])}, {p_text(row['p'])})."
     )
     return [
         card(
@@ -566,19 +573,17 @@ def _second_panel(result: PanelAudit) -> list[Section]:
             text=" ".join([_matched(result), *comparison.notes]).strip(),
             figures=[
                 intervals(
-                    pair_names(result, table),
-                    table,
+                    pair_names(result, shown),
+                    shown,
                     "change",
                     "Change of the correlation, second panel minus first, 95 % interval",
                     claim,
                     "Intervals across zero: no change is shown.",
                     lines={"no change": 0.0},
-                    groups=["capability held constant" if g else "as they are" for g in table["given"]],
                 )
             ],
-            how=f"{row['design'].capitalize()} panels: a model in both is drawn for both at once, so that "
-            "what they share does not count as a difference; "
-            f"{result.plan.resampling.bootstrap:,} draws.",
+            how=f"{SHARED[row['design']]} {result.plan.resampling.bootstrap:,} draws; p corrected "
+            f"({result.plan.multiplicity.method}).",
             otherwise="An interval of the change that excludes zero.",
             table=table,
             caption="Every correlation in both panels.",

@@ -21,7 +21,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Draws = Annotated[int, Field(ge=100, le=1_000_000)]
 Pair = Annotated[tuple[float, float], Strict(False)]
 Names = Annotated[tuple[str, ...], Strict(False)]
-Family = Literal["between", "capability", "criterion", "contrasts", "groups"]
+Family = Literal["between", "capability", "criterion", "contrasts", "groups", "panels"]
 
 
 class Counts(Part):

@@ -7,6 +7,7 @@ from panel_simulation import normal_columns, panel_of, plan_for, spearman_of
 
 from irtaudit.panel.comparison import compare_panels, matched_subsets
 from irtaudit.panel.plan import CAPABILITY
+from irtaudit.stats.multiplicity import adjusted
 
 ROLES = {"mmlu": "anchor", "a": "benchmark", "b": "benchmark"}
 PLAN = plan_for(ROLES)
@@ -29,6 +30,7 @@ def test_a_panel_within_another_is_recognised() -> None:
     assert found["shared_models"].eq(12).all()
     assert (found["n_first"].iloc[0], found["n_second"].iloc[0]) == (12, 30)
     assert found["change"].to_numpy() == pytest.approx(found["rho_second"] - found["rho_first"])
+    assert found["p_adjusted"].to_numpy() == pytest.approx(adjusted(found["p"]))
 
 
 def test_the_same_panel_twice_changes_nothing_in_any_draw() -> None:
