@@ -238,6 +238,12 @@ def _check(
         raise PlanError(f"The splits are for a {splits.test.shape[1:]} matrix, but this one is {shape}.")
     for spec in specs:
         spec.pattern(matrix.n_items)
+        if spec.items is not None and spec.items != tuple(matrix.items.index):
+            raise PlanError(
+                f"The labels of {spec.name} are for other items, or in another order, than the matrix (the "
+                f"first is {spec.items[0]!r}, there {matrix.items.index[0]!r}). Line them up: "
+                "labels.reindex(matrix.items.index)."
+            )
 
 
 def _resolve_device(device: str) -> str:
@@ -276,7 +282,8 @@ def _digests(
     base = hashlib.sha256(names.encode() + cells)
     settings = {
         "engine": ENGINE_VERSION,
-        "spec": {k: v for k, v in asdict(spec).items() if k not in ("name", "factors")} | {"dims": spec.dims},
+        "spec": {k: v for k, v in asdict(spec).items() if k not in ("name", "factors", "items")}
+        | {"dims": spec.dims},
         "preset": {k: v for k, v in asdict(preset).items() if k != "name"},
         "seed": seed,
         "device": torch.device(device).type,

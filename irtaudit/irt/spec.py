@@ -55,6 +55,8 @@ class ModelSpec:
         Whether the correlations of the abilities are learned (else the abilities are independent).
     priors : {"hierarchical", "paper"}
         See :mod:`irtaudit.irt.sites`.
+    items : tuple of str, or None
+        Names of the items that `loadings` is for, where they are known: fitting checks them.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ModelSpec:
     loadings: tuple[tuple[int, ...], ...] | None = None
     correlated: bool = False
     priors: Priors = "hierarchical"
+    items: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_choice("family", self.family, get_args(Family))
@@ -164,7 +167,8 @@ class ModelSpec:
         ----------
         family : {"1pl", "2pl", "3pl"}
         factor_labels : sequence of length n_items
-            Category of each item, in the order of the matrix. A pandas Series gives the model its name.
+            Category of each item, in the order of the matrix. A pandas Series gives the model its name, and
+            if its index is text, the names of the items, which must be those of the matrix in its order.
         name : str, optional
             Middle part of the model's name; default the Series' name, else the number of factors.
         priors : {"hierarchical", "paper"}
@@ -187,6 +191,7 @@ class ModelSpec:
             loadings=tuple((index[label],) for label in labels),
             correlated=True,
             priors=priors,
+            items=_named_items(factor_labels),
         )
 
     @classmethod
@@ -270,6 +275,12 @@ def spec_from_name(name: str, items: pd.DataFrame, *, priors: Priors = "hierarch
         known = ", ".join(map(str, items.columns)) or "none"
         raise PlanError(f"Model {name!r} needs the item column {column!r}; the item table has: {known}.")
     return ModelSpec.confirmatory(cast("Family", found["cf"]), items[column], name=column, priors=priors)
+
+
+def _named_items(labels: Sequence[Hashable] | pd.Series) -> tuple[str, ...] | None:
+    """Item names that the labels carry: a Series' index, if it is text."""
+    index = labels.index.tolist() if isinstance(labels, pd.Series) else []
+    return tuple(index) if index and all(isinstance(name, str) for name in index) else None
 
 
 def _check_choice(what: str, value: str, allowed: Iterable[str]) -> None:

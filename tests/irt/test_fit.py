@@ -278,6 +278,14 @@ def test_models_and_splits_of_another_matrix_are_refused() -> None:
         fit_all(matrix, [])
 
 
+def test_labels_that_name_their_items_must_be_those_of_the_matrix() -> None:
+    matrix = random_matrix(12, 9)
+    labels = pd.Series(list(PAIRS), index=matrix.items.index, name="kind")
+    fit(matrix, ModelSpec.confirmatory("2pl", labels), n_restarts=1, preset=TINY, workers=1)
+    with pytest.raises(PlanError, match=r"in another order.*reindex"):
+        fit(matrix, ModelSpec.confirmatory("2pl", labels[::-1]), n_restarts=1, preset=TINY)
+
+
 def test_presets_are_the_stated_protocols() -> None:
     paper = PRESETS["paper"]
     assert (paper.epochs, paper.rate(0), paper.rate(1999)) == (2000, 0.01, 0.01)
