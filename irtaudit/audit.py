@@ -26,12 +26,19 @@ from irtaudit.data.files import atomic_write, write_csv
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import merge_small_factors, missingness_warnings, screen
 from irtaudit.data.splits import Splits, make_splits
+from irtaudit.dif.audit import compare_groups
+from irtaudit.dif.groups import Groups
+from irtaudit.dif.options import DifOptions
+from irtaudit.dif.present import present as present_groups
+from irtaudit.dif.result import DifResult
+from irtaudit.dif.words import TERMS as GROUP_TERMS
+from irtaudit.dif.words import summary as groups_summary
 from irtaudit.dimensionality.baselines import additive_baselines
 from irtaudit.dimensionality.compare import Comparison, compare
 from irtaudit.dimensionality.followup import Followed, follow, followup_models, followups_table, subset
 from irtaudit.dimensionality.gates import Power, cluster_intervals, power_of_the_rule
 from irtaudit.dimensionality.pairwise import pairwise_table
-from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, IrtPlan, Ruling, Splitting
+from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, Group, IrtPlan, Ruling, Splitting
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
 from irtaudit.dimensionality.present import TERMS, present, present_followup, sentence
 from irtaudit.dimensionality.structure import Structure, describe_structure
@@ -110,6 +117,8 @@ class AuditResult:
         The answer at other cut-offs between pass and fail.
     structure : Structure or None
         Eigenvalues, the one-factor test, fit and reliability; None where they were not asked for.
+    dif : DifResult or None
+        Comparisons of groups of models; None where none was asked for.
     """
 
     data: ResponseMatrix
@@ -130,6 +139,7 @@ class AuditResult:
     planned: Planned | None = None
     sweep: tuple[Cut, ...] = ()
     structure: Structure | None = None
+    dif: DifResult | None = None
 
 
 def run_audit(
@@ -144,6 +154,7 @@ def run_audit(
     challengers: Sequence[str] | None = None,
     ruling: Ruling | None = None,
     followups: Sequence[Followup] = (),
+    groups: Sequence[Group] = (),
     planned: Planned | None = None,
     structured: bool = True,
     preset: str = "default",
@@ -181,6 +192,9 @@ def run_audit(
         Where the verdict draws its lines; default those of the package.
     followups : sequence of Followup
         The comparison once more without some items.
+    groups : sequence of Group
+        Pairs of groups of models whose items are compared at equal ability, under the single score and under
+        each factor of the confirmatory models.
     planned : Planned, optional
         The plan that this run follows, for the report.
     structured : bool
@@ -210,6 +224,7 @@ def run_audit(
     screened = screen(matrix)
     kept = screened.matrix
     family = _family(kept, cluster)
+    pairs = _pairs(kept, groups)
     specs, notes = model_specs(kept.items, models, factors)
     ruling = ruling or Ruling()
     cells = _drawn(kept, splitting or Splitting(), seed) if splits is None else splits.align(matrix, kept)
@@ -276,6 +291,17 @@ def run_audit(
             device=device,
             progress=_stage(progress, "Simulated panels with one dimension"),
         )
+    compared = None
+    if pairs and full:
+        compared = compare_groups(
+            kept,
+            list(full.values()),
+            pairs,
+            cluster=family,
+            options=DifOptions(seed=seed),
+            verdict=verdict.word,
+            progress=progress,
+        )
     return AuditResult(
         data=matrix,
         matrix=kept,
@@ -294,6 +320,7 @@ def run_audit(
         followups=tuple(followed),
         planned=planned,
         structure=structure,
+        dif=compared,
     )
 
 
@@ -339,6 +366,7 @@ def run_plan(
         challengers=plan.models.challengers,
         ruling=plan.verdict,
         followups=plan.followups,
+        groups=plan.groups,
         planned=planned,
         structured=structured,
         preset=plan.fit.preset,
@@ -356,7 +384,7 @@ def run_plan(
         else _other_cut_off(at, plan, out, _cut_progress(progress, at), running)
         for at in cut_offs
     )
-    return replace(result, notes=(*result.notes, *_unmade(plan)), sweep=cuts)
+    return replace(result, sweep=cuts)
 
 
 def _other_cut_off(
@@ -367,7 +395,8 @@ def _other_cut_off(
     running: Mapping[str, Any],
 ) -> Cut:
     """The same audit of the scores cut elsewhere; what cannot be audited is a cut with its reason."""
-    once = override(plan, {"data.pass_at": pass_at, "data.sweep": [], "data.sha256": "", "followups": []})
+    alone = {"data.sweep": [], "data.sha256": "", "followups": [], "groups": []}
+    once = override(plan, alone | {"data.pass_at": pass_at})
     matrix = read_planned(once, running["folder"] or Path())
     store = out / "sweep" / f"{pass_at:g}" if out is not None else None
     try:
@@ -389,11 +418,12 @@ def _cut_progress(progress: Progress | None, pass_at: float) -> Progress | None:
     return lambda stage, done, total: progress(f"Pass from {pass_at:g}: {stage}", done, total)
 
 
-def _unmade(plan: IrtPlan) -> list[str]:
-    """What a plan asks for and this run leaves open."""
-    pairs = [f"{one.column}:{one.reference},{one.focal}" for one in plan.groups]
-    commands = " and ".join(f"irtaudit dif --group {pair}" for pair in pairs)
-    return [f"the planned comparison of groups is not part of this run: {commands}"] if pairs else []
+def _pairs(matrix: ResponseMatrix, groups: Sequence[Group]) -> list[Groups]:
+    """The groups to compare, refused before anything is fitted if the models are not there."""
+    pairs = [Groups(one.column, one.reference, one.focal) for one in groups]
+    for pair in pairs:
+        pair.sides(matrix.subjects)
+    return pairs
 
 
 def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
@@ -549,6 +579,11 @@ def _claimed(out: Path, settings: Mapping[str, Any]) -> Path:
             )
     elif (out / "audit.json").exists():
         raise PlanError(f"{out} holds the report of another audit; name another folder with --out.")
+    elif foreign := _foreign(out):
+        raise PlanError(
+            f"{out} holds {foreign!r}, which no audit wrote; writing there could replace your files. Name a "
+            "new or empty folder with --out."
+        )
     else:
         try:
             marker.parent.mkdir(parents=True, exist_ok=True)
@@ -556,6 +591,13 @@ def _claimed(out: Path, settings: Mapping[str, Any]) -> Path:
             raise StorageError(f"{out} cannot be made: {error.strerror or error}") from error
         atomic_write(marker, text)
     return out
+
+
+def _foreign(out: Path) -> str | None:
+    """The name of something in a folder that is not an audit's own, if there is any."""
+    ours = {SETTINGS_FILE.parts[0]}
+    names = (path.name for path in sorted(out.iterdir())) if out.is_dir() else iter(())
+    return next((name for name in names if name not in ours and not name.endswith(".tmp")), None)
 
 
 def _read_marker(marker: Path) -> dict[str, Any]:
@@ -570,7 +612,7 @@ def _read_marker(marker: Path) -> dict[str, Any]:
 
 
 def sections(result: AuditResult) -> list[Section]:
-    """Sections of the report: Test 1, then how it was done."""
+    """Sections of the report: Test 1, Test 2 where groups are compared, then how it was done."""
     return [
         *present(
             result.comparison,
@@ -584,6 +626,7 @@ def sections(result: AuditResult) -> list[Section]:
             correlations=result.correlations,
             structure=result.structure,
         ),
+        *(present_groups(result.dif) if result.dif else []),
         *map(present_followup, result.followups),
         *_sweep_section(result.sweep),
         *(Section(place="limit", claim=sentence(note).rstrip(".") + ".") for note in result.notes),
@@ -726,8 +769,9 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
         ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``pairwise.csv``, ``items.csv``,
         ``followups.csv`` and ``sweep.csv`` (where there are any), ``dropped.csv``, ``eigenvalues.csv``,
         ``local_dependence.csv``, ``item_fit.csv``, ``person_fit.csv``, ``predictive_checks.csv``,
-        ``reliability.csv``, ``information.csv``, ``figures/*.svg`` and ``report.html``; each file is complete
-        or as it was.
+        ``reliability.csv``, ``information.csv``, ``dif.csv``, ``dif_flags.csv`` and the other tables of
+        `irtaudit.dif.result.DifResult.files` (where groups are compared), ``figures/*.svg`` and
+        ``report.html``; each file is complete or as it was.
     command : str
         The command that reproduces the folder, for the report.
 
@@ -751,7 +795,7 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
     atomic_write(folder / "audit.json", text + "\n")
     title = f"{_title(result)}, audited"
-    return write_report(page, folder, title=title, command=command, glossary=TERMS)
+    return write_report(page, folder, title=title, command=command, glossary={**GROUP_TERMS, **TERMS})
 
 
 def _title(result: AuditResult) -> str:
@@ -772,6 +816,7 @@ def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
         **({"followups": followups_table(result.followups)} if result.followups else {}),
         **({"sweep": sweep_table(result.sweep)} if result.sweep else {}),
         **(result.structure.tables if result.structure else {}),
+        **(result.dif.files if result.dif else {}),
     }
 
 
@@ -852,6 +897,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "followups": followups_table(result.followups),
         "sweep": sweep_table(result.sweep),
         "structure": result.structure.summary if result.structure else None,
+        "dif": groups_summary(result.dif) if result.dif else None,
         "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
         "seconds": result.seconds,
     }

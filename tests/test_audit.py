@@ -290,3 +290,11 @@ def test_impossible_models_are_refused_by_name():
         model_specs(items, ["bidimensional"], [])
     with pytest.raises(DataError, match="no factor label"):
         model_specs(items.assign(kind=["a", None, "a", "b", "b", "b"]), [], ["kind"])
+
+
+def test_a_folder_with_the_users_own_files_is_refused_before_anything_is_written(matrix, tmp_path):
+    (tmp_path / "items.csv").write_text("mine")
+    with pytest.raises(PlanError, match=r"holds 'items.csv', which no audit wrote"):
+        run_audit(matrix, models=MODELS, out=tmp_path, **FAST)
+    assert [path.name for path in tmp_path.iterdir()] == ["items.csv"]
+    assert (tmp_path / "items.csv").read_text() == "mine"

@@ -6,8 +6,9 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +45,14 @@ PLACES = {
     "seed": "seed",
     "models": "models.names",
     "factors": "models.names",
+    "groups": "groups",
     "heldout": "splits.heldout",
     "preset": "fit.preset",
     "restarts": "fit.restarts",
 }
 """Options that say what a plan says, and the key at which it does."""
 DEMO_FACTORS = ("repo",)
+DEMO_GROUPS = ("developer:OpenAI,Anthropic",)
 DEMO_CLAIM = "SWE-bench Verified score = one coding ability"
 _FILE = click.Path(path_type=Path)
 
@@ -70,6 +73,13 @@ _FILE = click.Path(path_type=Path)
     "--models",
     metavar="LIST",
     help="Names with commas between; default: 1PL, 2PL and 3PL of one dimension, 2 to 4 free dimensions.",
+)
+@click.option(
+    "--group",
+    "groups",
+    metavar="COLUMN:A,B",
+    multiple=True,
+    help="Subject column and two values: compare these models item by item, A as reference. Repeatable.",
 )
 @click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
 @click.option("--cluster", metavar="COLUMN", help="Subject column that names families; default: developer.")
@@ -188,10 +198,13 @@ def _demo() -> ResponseMatrix:
 
 def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool) -> dict[str, Any]:
     """What the options make of a plan, by its keys; paths as seen from the plan."""
-    options = {"claim": DEMO_CLAIM, "factors": DEMO_FACTORS, **flags} if demo else dict(flags)
+    demonstrated = {"claim": DEMO_CLAIM, "factors": DEMO_FACTORS, "groups": DEMO_GROUPS}
+    options = {**(demonstrated if demo else {}), **flags}
     factors = [f"confirmatory_{column}_2pl" for column in options.pop("factors", ())]
     models = options.pop("models", None)
     names = [name.strip() for name in models.split(",")] if models else list(filed.models.names)
+    if "groups" in options:
+        options["groups"] = _groups(options["groups"])
     if "sweep" in options:
         options["sweep"] = _cut_offs(options["sweep"])
     changes = {
@@ -202,6 +215,12 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
     }
     changes = {key: str(value) if isinstance(value, Path) else value for key, value in changes.items()}
     return changes | ({"models.names": [*names, *factors]} if models or factors else {})
+
+
+def _groups(texts: Sequence[str]) -> list[dict[str, str]]:
+    from irtaudit.dif.groups import parse_groups
+
+    return [asdict(parse_groups(text)) for text in texts]
 
 
 def _cut_offs(text: str) -> list[float]:
@@ -238,7 +257,6 @@ def progress_bars(silent: bool) -> Iterator[Progress | None]:
         TextColumn("{task.description:24}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("fits"),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
@@ -277,6 +295,12 @@ def _tell(result: AuditResult, report: Path) -> None:
         from irtaudit.dimensionality.sweep import sweep_sentence
 
         click.echo(f"  {sweep_sentence(result.sweep)}")
+    if result.dif:
+        from irtaudit.dif.result import comparisons
+        from irtaudit.dif.words import flag_lines
+
+        for line in (line for part in comparisons(result.dif) for line in flag_lines(part)):
+            click.echo(f"  {line}")
     for one in result.planned.deviations if result.planned else ():
         click.echo(
             f"irtaudit: deviation from the plan: {one.key} is {one.used!r}, not {one.planned!r}", err=True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
-from irtaudit.cli.reading import given, reading_options
+from irtaudit.cli.reading import given, reading_options, size_option
 
 if TYPE_CHECKING:
     from irtaudit.audit import Progress
@@ -97,6 +97,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--quiet", is_flag=True, help="Print the answer alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print what dif.json holds.")
 @reading_options
+@size_option
 def command(
     responses: Path,
     subjects: Path | None,

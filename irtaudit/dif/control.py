@@ -15,7 +15,9 @@ from irtaudit.dif.observed import reasons, stratum_counts
 from irtaudit.dif.options import DifOptions
 
 SIMULATIONS = 99
-"""Matrices per random deal: the fewest beyond one that give p-values of .05 and .01 exactly."""
+"""Matrices per random deal: enough for p-values of .05 and .01 to be met exactly."""
+MIN_ITEMS = 30
+"""Items a scope needs: a number of flags among fewer says little."""
 
 
 def random_groups(contrast: Contrast, options: DifOptions) -> pd.DataFrame:
@@ -30,10 +32,11 @@ def random_groups(contrast: Contrast, options: DifOptions) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``screen, draw, item_flags, family_flags``, one row per screen and deal.
+        ``screen, draw, item_flags, family_flags``, one row per screen and deal; none in scopes of fewer than
+        `MIN_ITEMS` items.
     """
     rows: list[dict[str, Any]] = []
-    for draw in range(options.n_control):
+    for draw in range(options.n_control if contrast.n_items >= MIN_ITEMS else 0):
         rng = np.random.default_rng([options.seed, 3, draw])
         dealt = contrast.regrouped(rng)
         counts = stratum_counts(dealt, match(dealt, dealt.responses[None], options))

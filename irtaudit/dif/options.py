@@ -43,7 +43,7 @@ class DifOptions:
     n_simulations : int
         Matrices per null; 0: classical tests alone, where they exist.
     n_control : int
-        Random groups of the same sizes drawn for the negative control.
+        Random groups of the same sizes drawn for the negative control (scopes of 30 items and more).
     n_power : int
         Simulated matrices per size of effect in the power calculation.
     seed : int
