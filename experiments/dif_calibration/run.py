@@ -1,8 +1,9 @@
 """How often do the DIF screens flag what is not there, and what is? Simulated panels, fitted like real ones.
 
-Usage: ``python experiments/dif_calibration/run.py [--out FOLDER] [--only NAME,...] [--panels N]``. Writes
-``calibration.csv`` (a row per condition and screen) and ``provenance.json``. Conditions found in an existing
-``calibration.csv`` are not run again. All data are *simulated*; the whole study takes hours on one core.
+Usage: ``python experiments/dif_calibration/run.py [--out FOLDER] [--only NAME;NAME] [--minutes N]``. Writes
+``calibration.csv`` (a row per condition and screen) and ``provenance.json``. Every finished panel is kept in
+``panels/``, so a run that was stopped, by itself after ``--minutes`` or otherwise, goes on where it was.
+All data are *simulated*; the whole study takes about an hour on one core.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import time
 import warnings
 from dataclasses import asdict, dataclass, field, replace
@@ -225,29 +227,56 @@ COLUMNS = [
     *("panels", "reference", "focal", "others", "items", "difference", "shifted", "shift", "one_sided"),
     *("family_size", "family_sd_true", "guess", "family", "penalty"),
 ]
+SHOWN = ["screen", "family_rate", "family_rate_cluster", "item", "power", "power_printed"]
 
 
-def study(config: Config, out: Path) -> pd.DataFrame:
-    """Run every condition that the table in `out` lacks; the table grows by one condition at a time."""
-    path = out / "calibration.csv"
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+def contributions(c: Condition, config: Config, folder: Path, deadline: float) -> pd.DataFrame:
+    """Rows of the condition's panels, those of earlier runs included; until the deadline."""
+    path = folder / f"{re.sub(r'[^a-z0-9.]+', '_', c.name.casefold())}.csv"
+    done = int(pd.read_csv(path)["panel"].max()) + 1 if path.exists() else 0
+    for number in range(done, c.panels):
+        if time.monotonic() > deadline:
+            break
+        rows = rates(*audited(c, config, number), c).assign(panel=number)
+        with path.open("a") as file:  # one write: a panel is there as a whole or not at all
+            file.write(rows.to_csv(index=False, header=number == 0))
+    if not path.exists():
+        return pd.DataFrame()
+    rows = pd.read_csv(path)
+    return rows[rows["panel"] < c.panels].drop(columns="panel")
+
+
+def study(config: Config, out: Path, chosen: set[str], seconds: float = float("inf")) -> pd.DataFrame:
+    """Go on with the chosen conditions in turn, and tabulate all that have panels."""
+    deadline, parts = time.monotonic() + seconds, []
+    folder = _begun(config, out)
     for c in config.conditions:
-        if c.name in set(table["condition"]):
-            continue
         start = time.process_time()
-        panels = pd.concat([rates(*audited(c, config, i), c) for i in range(c.panels)])
-        rows = summary(replace(c, family_sd=0.0), panels).assign(family_sd_true=c.family_sd)
+        panels = contributions(c, config, folder, deadline if c.name in chosen else -float("inf"))
+        if panels.empty:
+            continue
+        n = len(panels) // panels["screen"].nunique()
+        rows = summary(replace(c, family_sd=0.0, panels=n), panels).assign(family_sd_true=c.family_sd)
         rows["family_sd"] = panels.groupby("screen", sort=False)["family_sd"].mean().to_numpy()
-        table = pd.concat(
-            [table, rows.reindex(columns=COLUMNS)] if len(table) else [rows.reindex(columns=COLUMNS)]
-        )
-        out.mkdir(parents=True, exist_ok=True)
-        table.round(4).to_csv(path, index=False)
-        print(f"{c.name}: {time.process_time() - start:.0f} CPU s", flush=True)
-        print(
-            rows[["screen", "family_rate", "family_rate_cluster", "item", "power", "power_printed"]].round(3)
-        )
+        parts.append(rows.reindex(columns=COLUMNS))
+        print(f"{c.name}: {n} of {c.panels} panels, {time.process_time() - start:.0f} CPU s", flush=True)
+        print(rows[SHOWN].round(3).to_string(index=False), flush=True)
+    table = pd.concat(parts) if parts else pd.DataFrame(columns=COLUMNS)
+    table.round(4).to_csv(out / "calibration.csv", index=False)
     return table
+
+
+def _begun(config: Config, out: Path) -> Path:
+    """The folder of finished panels; one that was begun with other settings is refused."""
+    (out / "panels").mkdir(parents=True, exist_ok=True)
+    path, mine = out / "provenance.json", provenance(config)
+    if path.exists():
+        earlier = json.loads(path.read_text())
+        for key in ("simulations", "effects", "seed"):
+            if earlier["config"][key] != mine["config"][key]:
+                raise SystemExit(f"{path} says {key} {earlier['config'][key]}; name another --out.")
+    path.write_text(json.dumps(mine, indent=1) + "\n")
+    return out / "panels"
 
 
 def provenance(config: Config) -> dict[str, Any]:
@@ -268,18 +297,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--only", help="names of conditions, with semicolons between")
-    parser.add_argument("--panels", type=int, help="panels per condition, for a first look")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no panel after so long")
     arguments = parser.parse_args()
     config = Config()
-    chosen = config.conditions
-    if arguments.only:
-        chosen = tuple(c for c in chosen if c.name in arguments.only.split(";"))
-    if arguments.panels:
-        chosen = tuple(replace(c, panels=arguments.panels) for c in chosen)
-    config = replace(config, conditions=chosen)
+    every = {c.name for c in config.conditions}
+    chosen = set(arguments.only.split(";")) if arguments.only else every
+    if unknown := chosen - every:
+        parser.error(f"no condition {'; '.join(unknown)}; there are {'; '.join(sorted(every))}")
     warnings.simplefilter("ignore", ConvergenceWarning)
-    study(config, arguments.out)
-    (arguments.out / "provenance.json").write_text(json.dumps(provenance(config), indent=1) + "\n")
+    study(config, arguments.out, chosen, 60 * arguments.minutes)
 
 
 if __name__ == "__main__":
