@@ -11,6 +11,7 @@ import pytest
 
 from irtaudit.panel.audit import PanelAudit
 from irtaudit.panel.plan import CAPABILITY
+from irtaudit.stats.correlation import correlations
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "agent_safety_panel_golden.json"
 GOLDEN = json.loads(REFERENCE.read_text(encoding="utf-8"))
@@ -37,6 +38,15 @@ def test_spearman_and_its_p(table1: PanelAudit, pair: str) -> None:
     assert (found["rho"], found["p"]) == pytest.approx(GOLDEN["spearman"][pair], abs=5e-7)
     assert found["p_method"] == "asymptotic t, 16 df"
     assert found["n"] == 18
+
+
+@pytest.mark.parametrize("pair", GOLDEN["pearson"])
+def test_pearson(table1: PanelAudit, pair: str) -> None:
+    """The matrix whose components are taken."""
+    names = ["gpqa_diamond" if part == "GPQA" else SHORT[part] for part in pair.split("_")]
+    values = table1.panel.scores[names].to_numpy().T
+    found = correlations(values[None], np.ones((1, 18)))[0, 0, 1]
+    assert found == pytest.approx(GOLDEN["pearson"][pair], abs=5e-7)
 
 
 @pytest.mark.parametrize("pair", GOLDEN["partial_spearman_gpqa_rank_residual"])

@@ -1,23 +1,33 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
+import krippendorff
 import numpy as np
+import pandas as pd
+import pingouin
 import pytest
 from scipy import stats
 
-from irtaudit.stats.agreement import kendall_w, krippendorff_alpha
+from irtaudit.stats.agreement import Level, kendall_w, krippendorff_alpha
 
-ORACLES = json.loads(
-    (Path(__file__).parents[1] / "reference" / "panel_oracles.json").read_text(encoding="utf-8")
-)
-CODES = np.array([[np.nan if c is None else c for c in row] for row in ORACLES["codes"]]).T
+_ = np.nan
+CODES = np.array(  # four coders, twelve units, some not coded: the example of Krippendorff (2011)
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
+        [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
+    ]
+).T
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
-def test_alpha_equals_the_krippendorff_package(level: str) -> None:
-    assert krippendorff_alpha(CODES, level) == pytest.approx(ORACLES["krippendorff_alpha"][level], abs=1e-9)
+@pytest.mark.parametrize("seed", range(4))
+def test_alpha_equals_the_krippendorff_package(level: Level, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(1, 5, size=(20, 4)).astype(float)
+    codes[rng.random(codes.shape) < 0.2] = np.nan
+    theirs = krippendorff.alpha(reliability_data=codes.T, level_of_measurement=level)
+    assert krippendorff_alpha(codes, level) == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
@@ -38,6 +48,14 @@ def test_w_without_ties_is_the_friedman_statistic() -> None:
     w, p = kendall_w(x)
     assert w == pytest.approx(friedman.statistic / (4 * 8), abs=1e-9)
     assert p == pytest.approx(friedman.pvalue, abs=1e-9)
+
+
+@pytest.mark.parametrize("rankings", [2, 3, 6])
+def test_w_with_ties_equals_pingouin(rankings: int) -> None:
+    x = pd.DataFrame(np.random.default_rng(rankings).integers(0, 4, size=(14, rankings)).astype(float))
+    long = x.rename_axis("unit").reset_index().melt("unit", var_name="ranking", value_name="score")
+    theirs = pingouin.friedman(long, dv="score", within="unit", subject="ranking").iloc[0]
+    assert tuple(kendall_w(x)) == pytest.approx((theirs["W"], theirs["p_unc"]), abs=1e-9)
 
 
 def test_w_with_ties_follows_from_the_mean_spearman_correlation() -> None:

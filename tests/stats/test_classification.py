@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -15,6 +18,8 @@ from irtaudit.stats.classification import (
     recover_confusion,
 )
 
+REFERENCE = Path(__file__).parents[1] / "reference" / "agent_safety_panel_golden.json"
+GOLDEN = json.loads(REFERENCE.read_text(encoding="utf-8"))
 TRUTH = np.array([1] * 38 + [0] * 12)
 CALLED = np.array([1] * 29 + [0] * 9 + [1] * 2 + [0] * 10)
 COUNTS = confusion(tp=29, fp=2, fn=9, tn=10)
@@ -44,8 +49,8 @@ def test_f_beta_equals_scikit_learn() -> None:
 
 
 def test_printed_values_of_the_protocol_paper() -> None:
-    found = {name: round(float(METRICS[name](COUNTS)), 4) for name in ("precision", "recall", "f1")}
-    assert found == {"precision": 0.9355, "recall": 0.7632, "f1": 0.8406}
+    for name in ("precision", "recall", "f1"):
+        assert float(METRICS[name](COUNTS)) == pytest.approx(GOLDEN["hackdetect"][name], abs=5e-11)
     assert float(best_constant("f1", 38 / 50)[0]) == pytest.approx(0.8636, abs=5e-5)
 
 
@@ -57,6 +62,11 @@ def test_closed_forms_of_policies_that_never_look(pi: float, q: float) -> None:
     assert float(f_beta(random_policy(pi, 1.0), 2.0)) == pytest.approx(5 * pi / (4 * pi + 1), abs=1e-12)
     assert float(METRICS["balanced_accuracy"](shares)) == pytest.approx(0.5)
     assert np.isnan(mcc(shares)) == (q in (0.0, 1.0))
+
+
+@pytest.mark.parametrize(("name", "pi"), [("pi_301_571", 301 / 571), ("pi_0.527", 0.527)])
+def test_the_constant_policy_of_the_panel_paper(name: str, pi: float) -> None:
+    assert float(f1(random_policy(pi, 1.0))) == pytest.approx(GOLDEN["f1_constant"][name], abs=5e-11)
 
 
 def test_the_share_of_a_policy_is_what_it_scores_on_average() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -7,6 +10,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from irtaudit.stats.proportions import clopper_pearson, newcombe, wilson
 
+REFERENCE = Path(__file__).parents[1] / "reference" / "agent_safety_panel_golden.json"
+GOLDEN = json.loads(REFERENCE.read_text(encoding="utf-8"))["hackdetect"]
 COUNTS = [(0, 7), (1, 7), (7, 7), (24, 36), (331, 494), (5, 1000)]
 
 
@@ -19,15 +24,32 @@ def test_intervals_equal_statsmodels(k: int, n: int, level: float) -> None:
         )
 
 
-def test_difference_equals_statsmodels() -> None:
-    ours = newcombe(186, 494, 147, 494)
-    assert ours == pytest.approx(confint_proportions_2indep(186, 494, 147, 494, method="newcomb"), abs=1e-9)
+@pytest.mark.parametrize("counts", [(0, 9, 4, 4), *map(tuple, GOLDEN["cross_model_candidates"])])
+def test_difference_equals_statsmodels(counts: tuple[int, int, int, int]) -> None:
+    theirs = confint_proportions_2indep(*counts, method="newcomb")
+    assert newcombe(*counts) == pytest.approx(theirs, abs=1e-9)
 
 
-def test_printed_intervals() -> None:
-    assert np.round(wilson(331, 494), 4).tolist() == [0.6274, 0.7101]
-    assert np.round(wilson(24, 36), 4).tolist() == [0.5033, 0.7979]
-    assert np.round(clopper_pearson(331, 494), 4).tolist() == [0.6266, 0.7114]
+def test_the_printed_rates_of_two_models_do_not_differ() -> None:
+    """Printed: 65.0 % and 69.7 % of 494 passing traces in all, 331 of them positive, no difference shown."""
+    passing = np.arange(1, 494)
+    a, b = np.round(0.65 * passing), np.round(0.697 * (494 - passing))
+    prints = (np.round(100 * a / passing, 1) == 65.0) & (np.round(100 * b / (494 - passing), 1) == 69.7)
+    fits = np.flatnonzero(prints & (a + b == 331))
+    found = [[int(a[i]), int(passing[i]), int(b[i]), int(494 - passing[i])] for i in fits]
+    assert found == GOLDEN["cross_model_candidates"]
+    for counts in found:
+        low, high = newcombe(*counts)
+        assert low < 0 < high
+
+
+PRINTED = {"wilson_331_494": wilson, "wilson_24_36": wilson, "cp_331_494": clopper_pearson}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_printed_intervals(name: str) -> None:
+    successes, trials = map(int, name.split("_")[1:])
+    assert np.round(PRINTED[name](successes, trials), 4).tolist() == GOLDEN[name]
 
 
 def test_arrays_and_cells_without_trials() -> None:
