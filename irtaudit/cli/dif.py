@@ -212,13 +212,13 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
     from irtaudit._version import __version__
     from irtaudit.data.files import atomic_write, write_csv
     from irtaudit.dif.present import READING, present_alone
-    from irtaudit.dif.words import TERMS, summary
+    from irtaudit.dif.words import TERMS, groups_in_words, summary
     from irtaudit.report.export import figure_files, json_text, make_folder
     from irtaudit.report.page import write_report
 
     matrix, again = screened.matrix, reproducing_command(click.get_current_context())
     holds_for = {
-        "Groups": ", ".join(found.flags["comparison"].unique()),
+        "Groups": groups_in_words(found),
         "Data": f"{matrix.source or 'responses'}: {matrix.n_subjects} models x {matrix.n_items} items, "
         f"sha256 {matrix.sha256[:16]}…",
         "Version": f"irtaudit {__version__}",
@@ -232,7 +232,7 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
     heading = {"schema_version": 1, "kind": "dif", "data_sha256": matrix.sha256, "command": again}
     report = out / "report.html"
     atomic_write(out / "dif.json", json_text(heading | summary(found) | {"report": str(report)}))
-    title = f"{(matrix.source or 'Responses').partition(',')[0]}: groups compared"
+    title = f"{Path((matrix.source or 'Responses').partition(',')[0]).name}: groups compared"
     return write_report(page, out, title=title, command=again, glossary=TERMS)
 
 

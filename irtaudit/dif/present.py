@@ -23,6 +23,7 @@ from irtaudit.dif.words import (
     best_shift,
     decisive,
     flag_counts,
+    groups_in_words,
     heading,
     headline,
     item_sentence,
@@ -182,22 +183,29 @@ def _map_claim(part: DifResult) -> str:
     return (
         f"At equal ability {(effect > 0).sum()} of {len(effect)} items are easier for {reference} and "
         f"{(effect < 0).sum()} for {focal} models; half of them by less than {effect.abs().median():.2f} "
-        "logits."
+        f"logits (odds of {np.exp(effect.abs().median()):.1f} to 1)."
     )
 
 
 def _flag_claim(part: DifResult) -> str:
-    """Family-wise flags of the headline screens in a sentence or two."""
+    """How many items the headline screens flag, and how many of these relatives could explain."""
+    items = part.items[part.items["screen"].isin(headline(part.options)) & part.items["flag_family"]]
+    n, testable = items["item"].nunique(), part.flags["n_testable"].max()
+    claim = f"{n or 'None'} of {testable} testable items stand{'s' if n == 1 else ''} out at equal ability"
+    if not n or items["flag_family_cluster"].isna().all():
+        return f"{claim}."
+    kept = items[items["flag_family_cluster"].fillna(False).astype(bool)]["item"].nunique()
+    return f"{claim}; {kept} still do{'es' if kept == 1 else ''} when families of models are allowed for."
+
+
+def _flag_text(part: DifResult) -> str:
+    """The same screen by screen, and what chance alone would give."""
     flags, screens = part.flags, headline(part.options)
     shared = overlap(part)
-    claim = f"Of {flags['n_testable'].max()} testable items, {flag_counts(flags, screens)}"
+    text = flag_counts(flags, screens)
     if len(screens) > 1 and len(shared):
-        claim += f" ({shared['both'].sum()} by both)"
-    claim += "; without DIF one audit in twenty would flag anything at all."
-    if flags.loc[flags["screen"].isin(screens), "family_cluster_flags"].notna().any():
-        held = flag_counts(flags, screens, "family_cluster_flags", verb="")
-        claim += f" Allowing for family resemblance: {held}."
-    return claim
+        text += f"; {shared['both'].sum()} by both"
+    return text + ". Without DIF, a screen would flag any item at all in one audit of twenty."
 
 
 def _scatter(part: DifResult, *, wide: bool) -> Figure:
@@ -243,12 +251,6 @@ def _paint_scatter(axes: Axes, items: pd.DataFrame, part: DifResult, labelled: b
 
 def _single(whole: DifResult, part: DifResult) -> Section:
     strongest = _strongest(part)
-    text = f"The clearest: {item_sentence(strongest.iloc[0], pair(part))}." if len(strongest) else ""
-    if whole.verdict == "not supported" and len(strongest):
-        text += (
-            "\n\nTest 1 says that one score does not describe these responses. Then a difference in a second "
-            "ability looks like DIF: these flags are read as DIF or multidimensionality."
-        )
     first = _item_table(part).iloc[0]
     curve = _curve(
         part,
@@ -257,27 +259,68 @@ def _single(whole: DifResult, part: DifResult) -> Section:
         f"{'the clearest flag' if first['flagged_by'] else 'which comes closest to a flag'}: "
         "a curve per group, and the shares observed within ability bands. Without DIF the curves coincide.",
     )
+    n_flagged = strongest["item"].nunique()
     return Section(
         place="evidence",
         title=heading(whole, part, "DIF under the single score"),
         claim=_flag_claim(part),
-        text=text,
+        text="\n\n".join([_flag_text(part), *_clearest(whole, part, strongest)]),
         figures=[curve],
-        table=strongest if len(strongest) else None,
-        columns=COLUMNS,
-        formats=FORMATS,
-        caption="Every family-wise flag of any screen, clearest first.",
+        table=_named(strongest, part) if n_flagged else None,
+        columns=_named_columns(part),
+        formats=_named_formats(part),
+        caption="Every flag of any screen over all items together, clearest first.",
         how=_how(part),
-        otherwise="A statistic beyond the cut-off, or none beyond it: the cut-off is what the largest of all "
-        "items reaches in one simulated audit of twenty.",
+        otherwise=f"Differences that stay below what the largest of {part.flags['n_items'].max()} items "
+        "reaches by chance in one simulated audit of twenty."
+        if n_flagged
+        else f"A difference larger than what the largest of {part.flags['n_items'].max()} items reaches by "
+        "chance in one simulated audit of twenty.",
     )
+
+
+def _clearest(whole: DifResult, part: DifResult, strongest: pd.DataFrame) -> list[str]:
+    """The clearest flag in words, and how to take it."""
+    if strongest.empty:
+        return []
+    said = [
+        f"The clearest: {item_sentence(strongest.iloc[0], pair(part))}. The largest of many differences is "
+        "partly luck: expect less among other models."
+    ]
+    if whole.verdict == "not supported":
+        said.append(
+            "Test 1 says that one score does not describe these responses. Then a difference in a second "
+            "ability looks like DIF: these flags are read as DIF or multidimensionality."
+        )
+    return said
 
 
 def _strongest(part: DifResult) -> pd.DataFrame:
     flagged = part.items[part.items["flag_family"]].sort_values("p_family", kind="stable")
-    columns = ["item", "scope", "screen", "favours", "pass_rate_reference", "pass_rate_focal", "effect"]
+    columns = ["item", "scope", "screen", "favours", "pass_rate_reference", "pass_rate_focal", "effect", "se"]
     table = flagged[[*columns, "p_family", "p_family_cluster", "reading"]]
     return table.drop(columns=["scope"] if table["scope"].nunique() < 2 else [])
+
+
+def _group_columns(part: DifResult) -> dict[str, str]:
+    """Pass rates by the names of the groups: column of ``dif.csv`` to column on the page."""
+    reference, focal = pair(part)
+    return {"pass_rate_reference": f"{reference} pass", "pass_rate_focal": f"{focal} pass"}
+
+
+def _named(table: pd.DataFrame, part: DifResult) -> pd.DataFrame:
+    """A table of items for readers: groups and screens by their names."""
+    shown = table.rename(columns=_group_columns(part))
+    return shown.assign(screen=shown["screen"].map(SCREEN_NAMES)) if "screen" in shown else shown
+
+
+def _named_columns(part: DifResult) -> dict[str, str]:
+    levels = zip(_group_columns(part).values(), pair(part), strict=True)
+    return COLUMNS | {name: f"Share of the {level} models that pass." for name, level in levels}
+
+
+def _named_formats(part: DifResult) -> dict[str, str]:
+    return FORMATS | dict.fromkeys(_group_columns(part).values(), ".0%")
 
 
 def _how(part: DifResult) -> str:
@@ -302,17 +345,18 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
     lost = flags_lost(part, SINGLE)
     lost = lost[lost["screen"].isin(screens) & (lost["single_flags"] > 0)]
     names = list(dict.fromkeys(column_of(scoped.flags["scope"])))
-    claim = (
-        f"Matched within the {scoped.flags['scope'].nunique()} scopes of {' and '.join(names)} instead of "
-        f"over one score, {flag_counts(scoped.flags, screens)} over the items of a scope together."
-    )
-    text = [_lost_sentence(row) for _, row in lost.iterrows()]
     n_scopes = scoped.flags["scope"].nunique()
-    text.append(
-        f"Each scope has a cut-off of its own: of {n_scopes} scopes without DIF at least one flags something "
-        "in "
-        f"{1 - (1 - LEVEL) ** n_scopes:.0%} of audits."
+    found = scoped.items[scoped.items["screen"].isin(screens) & scoped.items["flag_family"]]
+    n = len(found[["scope", "item"]].drop_duplicates())
+    claim = (
+        f"Matched within the {n_scopes} scopes of {' and '.join(names)} instead of over one score, "
+        f"{n or 'no'} item{'s' if n != 1 else ''} stand{'s' if n < 2 else ''} out."
     )
+    text = [
+        f"{flag_counts(scoped.flags, screens)}, each scope with a cut-off of its own: of {n_scopes} scopes "
+        f"without DIF at least one flags something in {1 - (1 - LEVEL) ** n_scopes:.0%} of audits.",
+        *(_lost_sentence(row) for _, row in lost.iterrows()),
+    ]
     text.append(
         "Matching within a scope estimates ability from the scope's own items, so it can absorb real "
         "differences between the groups in that scope: flags that go are consistent with an aggregation "
@@ -332,12 +376,12 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
             claim=claim,
             text="\n\n".join(text),
             figures=[figure],
-            table=strongest if len(strongest) else None,
-            columns=COLUMNS,
-            formats=FORMATS,
-            caption="Every family-wise flag within a scope.",
+            table=_named(strongest, part) if len(strongest) else None,
+            columns=_named_columns(part),
+            formats=_named_formats(part),
+            caption="Every flag of any screen within a scope.",
             how=f"As under the single score, with one ability for each level of {' and '.join(names)}.",
-            otherwise="As many flags within the scopes as under the single score.",
+            otherwise="Other differences on single items once each scope has an ability of its own.",
         )
     ]
 
@@ -379,8 +423,8 @@ def _families(whole: DifResult, part: DifResult) -> list[Section]:
     cut = flags[flags["screen"] == screen].iloc[0]
     plain, kept = int(flags["family_flags"].sum()), int(flags["family_cluster_flags"].sum())
     claim = (
-        f"Models of one {family['cluster']} share what is particular about an item: shifts with an SD of "
-        f"{family['sd']:.2f} logits. Allowing for that, {kept} of {plain} flags remain."
+        f"Models of one {family['cluster']} resemble each other on single items: they move together with an "
+        f"SD of {family['sd']:.2f} logits. {_kept_sentence(plain, kept)}"
     )
     items = shown.items[(shown.items["screen"] == screen) & shown.items["testable"]]
     return [
@@ -388,23 +432,33 @@ def _families(whole: DifResult, part: DifResult) -> list[Section]:
             place="evidence",
             title=heading(whole, part, "Family resemblance"),
             claim=claim,
-            text="Models of a family are not independent witnesses. A flag that goes here is not "
+            text="Models of one family share base models, data or scaffolds, so what one of them does on an "
+            "item, others do as well: they are not independent witnesses. A flag that goes here is not "
             "distinguishable from family resemblance.",
             figures=[
                 draw(
                     partial(_paint_cutoffs, items=items.nlargest(STRONGEST, "statistic"), cut=cut),
                     alt=claim,
-                    caption=f"The largest statistics of {SCREEN_NAMES[screen]}. A dot counts when it lies "
-                    "right of the dashed line; right of the solid line it counts even among relatives.",
+                    caption=f"The largest differences by {SCREEN_NAMES[screen]}. A dot is flagged when it "
+                    "lies right of the dashed line; right of the solid line it is, even among relatives.",
                     height=2.9,
                 )
             ],
             how=f"Column {family['cluster']}: {family['n_related']} models in {family['n_families']} "
             "families of two or more. The SD comes from products of residuals of relatives; the "
             "cluster-aware null draws a normal shift for each family and item.",
-            otherwise="Flags that go where they stay, or stay where they go.",
+            otherwise="Relatives that are more alike, beyond what their abilities tell."
+            if kept
+            else "Groups further apart on an item than relatives alone would take them.",
         )
     ]
+
+
+def _kept_sentence(plain: int, kept: int) -> str:
+    if not plain:
+        return "There is no flag that this could explain."
+    flags = f"{kept} of {plain} flag{'s' if plain > 1 else ''}"
+    return f"Allowing for that, {flags} remain{'s' if kept == 1 else ''}."
 
 
 def _paint_cutoffs(axes: Axes, items: pd.DataFrame, cut: pd.Series) -> None:
@@ -415,7 +469,7 @@ def _paint_cutoffs(axes: Axes, items: pd.DataFrame, cut: pd.Series) -> None:
         axes.axvline(cut[name], color="black", linewidth=1, dashes=dashes)
     axes.set(yticks=places, yticklabels=[_short(str(name)) for name in items["item"]], xlim=(0, None))
     axes.invert_yaxis()
-    axes.set_xlabel("statistic")
+    axes.set_xlabel("size of the difference")
 
 
 def _short(name: str, length: int = 22) -> str:
@@ -433,22 +487,27 @@ def _power(whole: DifResult, part: DifResult) -> list[Section]:
         return []
     screens = headline(part.options)
     flags = shown.flags[shown.flags["scope"] == scope].set_index("screen")
-    claim = f"With these group sizes, 80 % power needs {_needed(flags, screens)}."
+    sizes = flags.iloc[0]
+    claim = (
+        f"With {sizes['n_reference']} against {sizes['n_focal']} models, {_needed(flags, screens)} to be "
+        "flagged with a chance of 80 %."
+    )
     return [
         Section(
             place="evidence",
             title=heading(whole, part, "What could have been seen"),
             claim=claim,
-            text=f"One logit multiplies the odds of passing by 2.7; what testers of people call a large "
-            f"difference is {LARGE:.2f} logits. An item that is not flagged may still be shifted by less "
-            "than this.",
+            text="A shift of one logit multiplies the odds of passing by 2.7, one of five logits by 150. "
+            f"What testers of people call a large difference is {LARGE:.2f} logits. An item that is not "
+            "flagged may still be shifted by less than this.",
             figures=[
                 draw(
                     partial(_paint_power, power=power),
                     alt=claim,
                     caption="Chance that a shift of one item is flagged over all items together, on average "
-                    "over items. Very easy and very hard items fare worse than this, middling ones better.",
-                    height=2.8,
+                    "over items; dashed: 80 %. Very easy and very hard items fare worse than this, middling "
+                    "ones better.",
+                    height=3.2,
                 )
             ],
             table=power.pivot(index="shift", columns="screen", values="power")[
@@ -458,8 +517,8 @@ def _power(whole: DifResult, part: DifResult) -> list[Section]:
             formats={**FORMATS, **dict.fromkeys(SCREENS, ".2f"), "shift": ".1f"},
             caption="Power by size of the shift, for every screen.",
             how=f"{part.options.n_power} simulated matrices per shift, at the cut-offs of this audit, "
-            "abilities and groups as they are.",
-            otherwise="Larger groups, or fewer items to search.",
+            "abilities and groups as they are; the groups' logits move apart by the shift.",
+            otherwise="Larger groups see smaller shifts, and so does a search over fewer items.",
         )
     ]
 
@@ -468,12 +527,13 @@ def _needed(flags: pd.DataFrame, screens: list[str]) -> str:
     parts = []
     for screen in screens:
         shift = flags["smallest_shift"][screen]
-        reach = f"more than {SHIFTS[-1]:g} logits" if np.isnan(shift) else f"a shift of {shift:.1f} logits"
-        parts.append(f"{reach} for {SCREEN_NAMES[screen]}")
-    return " and ".join(parts)
+        reach = f"more than {SHIFTS[-1]:g} logits" if np.isnan(shift) else f"{shift:.1f} logits"
+        parts.append(f"{reach} ({SCREEN_NAMES[screen]})")
+    return f"an item must be shifted by {' or '.join(parts)}"
 
 
 def _paint_power(axes: Axes, power: pd.DataFrame) -> None:
+    power = power[power["screen"] != "logistic_nonuniform"]  # it looks for another kind of DIF
     for at, (screen, curve) in enumerate(power.groupby("screen", sort=False)):
         x, y = [0.0, *curve["shift"]], [0.0, *curve["power"]]
         axes.plot(
@@ -483,7 +543,7 @@ def _paint_power(axes: Axes, power: pd.DataFrame) -> None:
     axes.set(ylim=(0, 1), xlim=(0, None), yticks=[0, 0.5, TARGET, 1])
     axes.set_xlabel("shift of the item (logits)")
     axes.set_ylabel("chance of a flag")
-    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(-0.1, 1), ncols=2)
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 # The negative control ----------------------------------------------------------------------------------
@@ -499,19 +559,21 @@ def _control(whole: DifResult, part: DifResult) -> list[Section]:
     row = flags.loc[first]
     n = int(shown.control["draw"].nunique())
     claim = (
-        "Dealt at random into groups of the same sizes, the same models give "
-        f"{row['control_item_flags']:.0f} item flags (95 % of {n} deals: "
-        f"{row['control_item_flags_low']:.0f} to {row['control_item_flags_high']:.0f}) by "
-        f"{SCREEN_NAMES[first]}; the real groups give {row['item_flags']}."
+        f"{row['item_flags']} items stand out for themselves between the real groups; between random groups "
+        f"of the same models it is {row['control_item_flags']:.0f} (95 % of {n} deals: "
+        f"{row['control_item_flags_low']:.0f} to {row['control_item_flags_high']:.0f}), by "
+        f"{SCREEN_NAMES[first]}."
     )
+    outside = not row["control_item_flags_low"] <= row["item_flags"] <= row["control_item_flags_high"]
     return [
         Section(
             place="evidence",
             title=heading(whole, part, "Random groups"),
             claim=claim,
-            text="Item flags are what one item shows for itself: one in twenty shows it by chance. More "
-            "flags in the real groups than in random ones mean that the groups differ on items, even where "
-            "no single item can be named with confidence.",
+            text="This is the negative control: the same models, dealt at random into groups of the same "
+            "sizes, where there is nothing to find. One item in twenty stands out for itself by chance. More "
+            "between the real groups mean that the groups differ on items, even where no single item can be "
+            "named with confidence; that may be family resemblance, which dealing at random takes apart.",
             figures=[
                 draw(
                     partial(_paint_control, flags=flags),
@@ -520,7 +582,7 @@ def _control(whole: DifResult, part: DifResult) -> list[Section]:
                     height=0.9 + 0.3 * len(flags),
                 )
             ],
-            table=flags[
+            table=flags.rename(index=SCREEN_NAMES)[
                 [
                     *("item_flags", "control_item_flags"),
                     *("control_item_flags_low", "control_item_flags_high"),
@@ -532,7 +594,9 @@ def _control(whole: DifResult, part: DifResult) -> list[Section]:
             caption="Flags in the real groups and in random ones.",
             how=f"The compared models dealt {n} times into groups of the same sizes, each deal with a null "
             "of its own.",
-            otherwise="Real groups outside the range of the random ones, or inside it.",
+            otherwise="Real groups that differ on no more items than random ones do."
+            if outside
+            else "Real groups that differ on more items than random ones do.",
         )
     ]
 
@@ -568,13 +632,13 @@ def _items(whole: DifResult, part: DifResult) -> Section:
         place="explore",
         title=heading(whole, part, "Items by group"),
         claim=f"Every item, {reference} against {focal}: flagged ones first, then by p-value.",
-        table=table.drop(columns=[] if table["scope"].nunique() > 1 else ["scope"]),
-        columns=COLUMNS
+        table=_named(table.drop(columns=[] if table["scope"].nunique() > 1 else ["scope"]), part),
+        columns=_named_columns(part)
         | {
             "p_family": "Smallest family-wise p of any screen.",
             "flagged_by": "Screens that flag the item over all items together.",
         },
-        formats=FORMATS,
+        formats=_named_formats(part),
         caption=f"Effect and p by {SCREEN_NAMES[headline(part.options)[-1]]}; the first {len(folds)} items "
         "have curves below. All screens and columns are in dif.csv.",
         file="dif_items.csv",
@@ -591,7 +655,7 @@ def _item_table(part: DifResult) -> pd.DataFrame:
     flagged = items[items["flag_family"]].groupby(keys)
     table = table.assign(
         p_family=items.groupby(keys)["p_family"].min(),
-        flagged_by=flagged["screen"].agg(", ".join),
+        flagged_by=flagged["screen"].agg(lambda names: ", ".join(SCREEN_NAMES[name] for name in names)),
         reading=flagged["reading"].agg(lambda words: "; ".join(dict.fromkeys(words))),
     )
     table[["flagged_by", "reading"]] = table[["flagged_by", "reading"]].astype(object).fillna("")
@@ -619,7 +683,7 @@ def _curve(part: DifResult, row: pd.Series, caption: str) -> Figure:
     fitted, (reference, focal) = curve.iloc[0], pair(part)
     low, high = bands["ability"].min(), bands["ability"].max()
     margin = 0.15 * (high - low) or 1.0
-    x = np.linspace(low - margin, high + margin, 61)
+    x = np.linspace(np.floor(low - margin), np.ceil(high + margin), 61)
     logits = fitted["intercept"] + fitted["slope"] * (x - fitted["centre"]) / fitted["scale"]
     sides = {reference: 0.5, focal: -0.5}
     by_role = dict(iter(bands.groupby("role")))
@@ -765,7 +829,7 @@ def _method(result: DifResult) -> Section:
         claim="Each item is screened for itself; what counts as a flag comes from matrices without DIF.",
         text="\n\n".join(result.notes),
         facts={
-            "Comparisons": ", ".join(result.flags["comparison"].unique()),
+            "Comparisons": groups_in_words(result),
             "Matching": f"{o.match}{', purified' if o.purify else ''}; Mantel-Haenszel within {bands}",
             "Screens": ", ".join(SCREEN_NAMES[name] for name in o.screens),
             "Logistic penalty": f"{o.penalty:g} on ability and group, times the square of the coefficient "

@@ -57,7 +57,8 @@ COLUMNS = {
     "flag_family": "Flagged over all items together: the headline.",
     "p_family_cluster": "As p family, where families of models share what is particular about an item.",
     "flag_family_cluster": "Flagged also under the cluster-aware null.",
-    "favours": "Group that passes more often than equally able models of the other.",
+    "favours": "Group that passes more often than equally able models of the other; crossed: whose lead "
+    "grows with ability.",
     "reading": "What the flag means; empty: not flagged.",
     "testable": "Whether the responses say anything about the item.",
     "reason": "Why not.",
@@ -212,9 +213,8 @@ def _flag_sentence(result: DifResult, flagged: pd.DataFrame, n: int) -> str:
     count = len(flagged[["comparison", "scope", "item"]].drop_duplicates())
     clearest = flagged.iloc[int(np.argmin(flagged["p_family"].to_numpy()))]
     return (
-        f"{count} of {n} items {'is' if count == 1 else 'are'} passed unequally often by equally able "
-        "models: "
-        f"{'' if count == 1 else 'most clearly '}{item_sentence(clearest, levels_of(result, clearest))}"
+        f"Equally able models fare unequally on {count} of {n} items: "
+        f"{'' if count == 1 else 'most clearly on '}{item_sentence(clearest, levels_of(result, clearest))}"
     )
 
 
@@ -238,15 +238,31 @@ def item_sentence(row: pd.Series, levels: tuple[str, str]) -> str:
     Returns
     -------
     str
-        Without a full stop.
+        Two sentences, without the last full stop.
     """
     reference, focal = levels
     other = focal if row["favours"] == reference else reference
-    return (
+    rates = (
         f"{row['item']}, passed by {row['pass_rate_reference']:.0%} of {reference} and "
-        f"{row['pass_rate_focal']:.0%} of {focal} models: at equal ability {row['favours']} models have "
-        f"about {np.exp(abs(row['effect'])):.3g} times the odds of {other} models"
+        f"{row['pass_rate_focal']:.0%} of {focal} models. "
     )
+    effect, se = abs(row["effect"]), row["se"]
+    ratio, low, high = (_plain(np.exp(effect + side * 1.96 * se)) for side in (0, -1, 1))
+    interval = "" if np.isnan(se) else f" (95 % interval {low} to {high})"
+    if row["screen"] == "logistic_nonuniform":
+        return rates + (
+            f"The abler the models, the more {row['favours']} models gain on {other} models: with each SD of "
+            f"ability the ratio of their odds grows {ratio} times{interval}"
+        )
+    return rates + (
+        f"At equal ability {row['favours']} models have about {ratio} times the odds of {other} "
+        f"models{interval}"
+    )
+
+
+def _plain(ratio: float) -> str:
+    """Two significant digits, without an exponent."""
+    return "over 100,000" if ratio > 1e5 else f"{float(f'{ratio:.2g}'):,g}"
 
 
 def flag_counts(
@@ -282,6 +298,18 @@ def flag_lines(result: DifResult) -> list[str]:
 def pair(result: DifResult) -> tuple[str, str]:
     """Reference and focal level of a result of one comparison."""
     return levels_of(result, result.flags.iloc[0])
+
+
+def groups_in_words(result: DifResult) -> str:
+    """Every comparison with its group sizes: "16 OpenAI against 30 Anthropic models (developer)"."""
+    said = []
+    for part in comparisons(result):
+        reference, focal = (row for _, row in part.groups.head(2).iterrows())
+        said.append(
+            f"{reference['n_models']} {reference['level']} against {focal['n_models']} {focal['level']} "
+            f"models ({part.flags['comparison'].iloc[0].partition(':')[0]})"
+        )
+    return "; ".join(said)
 
 
 def heading(whole: DifResult, part: DifResult, words: str) -> str:

@@ -10,6 +10,7 @@ from irtaudit.dif.audit import audit_dif, compare_groups
 from irtaudit.dif.groups import Groups
 from irtaudit.dif.options import DifOptions
 from irtaudit.dif.present import present, present_alone
+from irtaudit.dif.scopes import SINGLE
 from irtaudit.dif.words import LARGE, TERMS, answer, flag_lines, summary
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.report.export import json_text
@@ -69,9 +70,14 @@ def test_a_found_item_is_named_with_its_rates_and_its_direction(found, truth):
     rates = [truth.matrix.responses[group == level, 4].mean() for level in "AB"]
     words = answer(found)
     assert words.word == "not supported"
-    assert words.because.startswith("1 of ")
+    assert words.because.startswith("Equally able models fare unequally on 1 of 30 items: item_05, ")
     assert f"{name}, passed by {rates[0]:.0%} of A and {rates[1]:.0%} of B models" in words.because
-    assert re.search(r"A models have about [\d.,]+ times the odds of B models", words.because)
+    headline = found.items[found.items["flag_family"] & found.items["screen"].isin(["mh", "logistic"])]
+    row = headline[headline["scope"] == SINGLE].sort_values("p_family", kind="stable").iloc[0]
+    said = r"A models have about ([\d.,]+) times the odds of B models \(95 % interval ([\d.,]+) to ([\d.,]+)\)"
+    spoken = [np.log(float(text)) for text in re.search(said, words.because).groups()]
+    expected = [row["effect"] + side * 1.96 * row["se"] for side in (0, -1, 1)]
+    assert spoken == pytest.approx(expected, abs=0.06)  # two digits of the ratio
     card = by_title(present(found))["DIF under the single score"]
     assert card.table["item"].unique().tolist() == [name]
     assert name in by_title(present(found))["Items by group"].folds[0].title
