@@ -23,6 +23,7 @@ import pandas as pd
 
 from irtaudit._version import __version__
 from irtaudit.data.files import atomic_write, write_csv
+from irtaudit.data.outputs import claim_folder, filling
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import merge_small_factors, missingness_warnings, screen
 from irtaudit.data.splits import Splits, make_splits
@@ -48,16 +49,16 @@ from irtaudit.dimensionality.verdict import OPEN, POWERFUL, Verdict, judge
 from irtaudit.errors import DataError, FitError, PlanError, StorageError
 from irtaudit.irt.presets import get_preset
 from irtaudit.irt.result import FitResult
-from irtaudit.irt.spec import ModelSpec, spec_from_name
+from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Section
 from irtaudit.stats.resampling import Interval
 
 SCHEMA_VERSION = 1
+KIND = "audit"
 SEED = 2026
 CLUSTER = "developer"
 """Subject column that names families of related models, where the user names none."""
-SETTINGS_FILE = Path("fits", "settings.json")
 SWEEP_COLUMNS = {
     "pass_at": "Scores from here on pass.",
     "pass_rate": "Share of the analysed responses that pass.",
@@ -216,7 +217,8 @@ def run_audit(
     Raises
     ------
     DataError, PlanError, FitError, StorageError
-        PlanError also when `out` holds an audit of other data or settings.
+        PlanError also when `out` holds an audit of other data or settings, or files of the user's; see
+        `irtaudit.data.outputs`.
     """
     from irtaudit.irt.fit import fit_all
 
@@ -228,7 +230,10 @@ def run_audit(
     specs, notes = model_specs(kept.items, models, factors)
     ruling = ruling or Ruling()
     cells = _drawn(kept, splitting or Splitting(), seed) if splits is None else splits.align(matrix, kept)
-    parts = [(followup, *subset(followup, kept, cells)) for followup in followups]
+    parts = [_part(followup, kept, cells) for followup in followups]
+    for part, models_of_it in ((kept, specs), *((part, chosen) for _, part, _, chosen in parts)):
+        check_models(models_of_it, part.n_subjects, part.n_items)
+    _check_challengers(challengers, specs)
     settings = _settings(kept, specs, cells, preset, n_restarts, seed) | {"cluster": family}
     options: dict[str, Any] = {
         "n_restarts": n_restarts,
@@ -236,7 +241,7 @@ def run_audit(
         "seed": seed,
         "workers": workers,
         "device": device,
-        "store": _claimed(out, settings) / "fits" if out is not None else None,
+        "store": claim_folder(out, KIND, settings) / "fits" if out is not None else None,
     }
     fits = fit_all(kept, specs, cells, progress=_stage(progress, "Held-out comparison"), **options)
     names = next(iter(fits.values())).splits
@@ -270,15 +275,9 @@ def run_audit(
             followup,
             part,
             held,
-            fit_all(
-                part,
-                model_specs(part.items, followup_models(followup, part.items), ())[0],
-                held,
-                progress=_stage(progress, f"Follow-up: {followup.name}"),
-                **options,
-            ),
+            fit_all(part, chosen, held, progress=_stage(progress, f"Follow-up: {followup.name}"), **options),
         )
-        for followup, part, held in parts
+        for followup, part, held, chosen in parts
     ]
     structure = None
     if structured:
@@ -426,6 +425,20 @@ def _pairs(matrix: ResponseMatrix, groups: Sequence[Group]) -> list[Groups]:
     return pairs
 
 
+def _part(
+    followup: Followup, matrix: ResponseMatrix, splits: Splits
+) -> tuple[Followup, ResponseMatrix, Splits, list[ModelSpec]]:
+    """What a follow-up analyses: its items, their held-out cells, its models."""
+    part, held = subset(followup, matrix, splits)
+    return followup, part, held, model_specs(part.items, followup_models(followup, part.items), ())[0]
+
+
+def _check_challengers(challengers: Sequence[str] | None, specs: Sequence[ModelSpec]) -> None:
+    unknown = sorted(set(challengers or ()) - {spec.name for spec in specs})
+    if unknown:
+        raise PlanError(f"Challengers that are not among the models: {', '.join(unknown)}.")
+
+
 def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
     return make_splits(
         matrix,
@@ -538,7 +551,7 @@ def _stage(progress: Progress | None, name: str) -> Callable[[int, int], None]:
     return lambda done, total: progress(name, done, total) if progress else None
 
 
-# One folder, one audit --------------------------------------------------------------------------------
+# What an audit depends on ----------------------------------------------------------------------------
 
 
 def _settings(
@@ -563,49 +576,6 @@ def _settings(
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _claimed(out: Path, settings: Mapping[str, Any]) -> Path:
-    """The folder, marked as that of this audit; another audit's is refused."""
-    marker = out / SETTINGS_FILE
-    text = json.dumps(settings, indent=1, sort_keys=True)
-    if marker.exists():
-        other, mine = _read_marker(marker), json.loads(text)
-        differing = sorted(key for key in mine if other.get(key) != mine[key])
-        if differing:
-            raise PlanError(
-                f"{out} holds another audit: {', '.join(differing)} differ. Name another folder with --out, "
-                "or remove that one."
-            )
-    elif (out / "audit.json").exists():
-        raise PlanError(f"{out} holds the report of another audit; name another folder with --out.")
-    elif foreign := _foreign(out):
-        raise PlanError(
-            f"{out} holds {foreign!r}, which no audit wrote; writing there could replace your files. Name a "
-            "new or empty folder with --out."
-        )
-    else:
-        try:
-            marker.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"{out} cannot be made: {error.strerror or error}") from error
-        atomic_write(marker, text)
-    return out
-
-
-def _foreign(out: Path) -> str | None:
-    """The name of something in a folder that is not an audit's own, if there is any."""
-    ours = {SETTINGS_FILE.parts[0]}
-    names = (path.name for path in sorted(out.iterdir())) if out.is_dir() else iter(())
-    return next((name for name in names if name not in ours and not name.endswith(".tmp")), None)
-
-
-def _read_marker(marker: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(marker.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StorageError(f"{marker} cannot be read ({error}); remove it or name another folder.") from error
-    return content
 
 
 # Sections and files -----------------------------------------------------------------------------------
@@ -787,15 +757,15 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     PlanError
         When the folder holds an audit of other data or settings.
     """
-    _claimed(folder, result.settings)
-    page = sections(result)
-    for name, table in tables(result).items():
-        write_csv(table, folder / f"{name}.csv")
-    _write_figures(page, folder / "figures")
-    text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
-    atomic_write(folder / "audit.json", text + "\n")
-    title = f"{_title(result)}, audited"
-    return write_report(page, folder, title=title, command=command, glossary={**GROUP_TERMS, **TERMS})
+    with filling(folder, KIND, result.settings):
+        page = sections(result)
+        for name, table in tables(result).items():
+            write_csv(table, folder / f"{name}.csv")
+        _write_figures(page, folder / "figures")
+        text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
+        atomic_write(folder / "audit.json", text + "\n")
+        title = f"{_title(result)}, audited"
+        return write_report(page, folder, title=title, command=command, glossary={**GROUP_TERMS, **TERMS})
 
 
 def _title(result: AuditResult) -> str:

@@ -7,12 +7,15 @@ import pytest
 from audit_panels import FAST, shuffled_within_items, two_factor_panel
 
 from irtaudit.audit import DEFAULT_MODELS, model_specs, run_audit, summary, write_audit
+from irtaudit.data.outputs import check_folder
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.dimensionality.compare import TABLE
+from irtaudit.dimensionality.plan import Followup, Group
 from irtaudit.errors import DataError, PlanError, StorageError
 from irtaudit.irt.spec import ModelSpec
 
+TOO_WIDE = ("exploratory_52d_2pl",)
 MODELS = ("unidimensional_1pl", "unidimensional_2pl", "exploratory_2d_2pl")
 FILES = {
     "audit.json",
@@ -34,6 +37,7 @@ FILES = {
     "report.html",
     "figures",
     "fits",
+    ".irtaudit.json",
 }
 
 
@@ -220,20 +224,37 @@ def test_a_folder_of_other_data_is_refused(written, matrix, result):
         write_audit(replace(result, settings=result.settings | {"held_out": "other"}), written)
 
 
-def test_a_report_without_its_fits_is_refused(tmp_path, matrix):
-    (tmp_path / "audit.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(PlanError, match="report of another audit"):
-        run_audit(matrix, models=["unidimensional_1pl"], out=tmp_path, **FAST)
-
-
-def test_a_damaged_marker_and_an_impossible_folder_are_storage_errors(tmp_path, matrix):
-    (tmp_path / "fits").mkdir()
-    (tmp_path / "fits" / "settings.json").write_text("{", encoding="utf-8")
-    with pytest.raises(StorageError, match="cannot be read"):
-        run_audit(matrix, models=["unidimensional_1pl"], out=tmp_path, **FAST)
+def test_an_impossible_folder_is_a_storage_error(tmp_path, matrix):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(StorageError, match="cannot be made"):
         run_audit(matrix, models=["unidimensional_1pl"], out=tmp_path / "file" / "out", **FAST)
+
+
+@pytest.mark.parametrize(
+    "impossible",
+    [
+        {"models": TOO_WIDE},
+        {"models": ["tridimensional"]},
+        {"challengers": ["exploratory_2d_2pl"]},
+        {
+            "followups": [
+                Followup(name="x", column="kind", leave_out=("rare",), models=("exploratory_60d_2pl",))
+            ]
+        },
+        {"groups": [Group(column="lab", reference="a", focal="b")]},
+        {"cluster": "lab"},
+        {"preset": "paperr"},
+        {"n_restarts": 0},
+        {"device": "tpu"},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_what_is_impossible_is_refused_before_the_folder_is_taken(tmp_path, matrix, impossible):
+    """So that the corrected command finds its folder free."""
+    options = {"models": ["unidimensional_1pl"], **FAST, **impossible}
+    with pytest.raises((PlanError, DataError)):
+        run_audit(matrix, out=tmp_path / "out", **options)
+    check_folder(tmp_path / "out", "audit", {"corrected": True})
 
 
 def test_own_held_out_cells_follow_the_screen(matrix):
@@ -294,7 +315,7 @@ def test_impossible_models_are_refused_by_name():
 
 def test_a_folder_with_the_users_own_files_is_refused_before_anything_is_written(matrix, tmp_path):
     (tmp_path / "items.csv").write_text("mine")
-    with pytest.raises(PlanError, match=r"holds 'items.csv', which no audit wrote"):
+    with pytest.raises(PlanError, match=r"holds 'items.csv', which irtaudit did not write"):
         run_audit(matrix, models=MODELS, out=tmp_path, **FAST)
     assert [path.name for path in tmp_path.iterdir()] == ["items.csv"]
     assert (tmp_path / "items.csv").read_text() == "mine"

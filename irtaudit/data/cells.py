@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII)
 
 def check_pass_at(pass_at: float | None) -> None:
     """Raise PlanError unless `pass_at` is None or above 0 and at most 1."""
-    if pass_at is not None and not 0 < pass_at <= 1:
-        raise PlanError(f"pass_at is {pass_at}, expected a score above 0 and at most 1")
+    if pass_at is not None and not (isinstance(pass_at, Real) and 0 < pass_at <= 1):
+        raise PlanError(f"pass_at is {pass_at!r}, expected a score above 0 and at most 1")
 
 
 def scores(values: NDArray[Any]) -> NDArray[np.float64]:

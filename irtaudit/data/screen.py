@@ -119,9 +119,9 @@ def merge_small_factors(labels: pd.Series, minimum: int = 3) -> tuple[pd.Series,
     Returns
     -------
     labels : Series
-        The labels as text, small factors renamed to "other".
+        The labels as text without blanks around them, small factors renamed to "other".
     note : str or None
-        What was merged; None when nothing was.
+        What was merged, and which labels had blanks; None when nothing was.
 
     Raises
     ------
@@ -133,7 +133,9 @@ def merge_small_factors(labels: pd.Series, minimum: int = 3) -> tuple[pd.Series,
     if labels.isna().any():
         names = listed(labels.index[labels.isna()])
         raise DataError(f"{int(labels.isna().sum())} item(s) have no factor label{column}: {names}")
-    text = labels.astype(str)
+    text = labels.astype(str).str.strip()
+    padded = sorted(set(labels.astype(str)) - set(text))
+    notes = [f"blanks around labels{column} do not count: {listed(padded)}"] if padded else []
     counts = text.value_counts().sort_index()
     small = counts[(counts < minimum) & (counts.index != "other")]
     together = int(small.sum() + counts.get("other", 0))
@@ -142,10 +144,10 @@ def merge_small_factors(labels: pd.Series, minimum: int = 3) -> tuple[pd.Series,
             f"factor(s){column} with fewer than {minimum} items: {_counted(counts[counts < minimum])}; "
             f"together they have {together}, too few to merge: relabel these items or leave them out"
         )
-    if small.empty:
-        return text, None
-    note = f"factors{column} with fewer than {minimum} items merged into 'other' ({together} items): "
-    return text.where(~text.isin(small.index), "other"), note + _counted(small)
+    if len(small):
+        merged = f"factors{column} with fewer than {minimum} items merged into 'other' ({together} items): "
+        notes.append(merged + _counted(small))
+    return text.where(~text.isin(small.index), "other"), "; ".join(notes) or None
 
 
 def _counted(counts: pd.Series) -> str:

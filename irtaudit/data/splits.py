@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,10 +152,11 @@ def make_splits(
     PlanError
         If the options are impossible, or would hold out none or all of the observed cells.
     """
-    if n_splits < 1 or not 0 < test_fraction < 1 or seed < 0:
+    counts = isinstance(n_splits, Integral) and isinstance(seed, Integral) and isinstance(test_fraction, Real)
+    if not counts or n_splits < 1 or not 0 < test_fraction < 1 or seed < 0:
         raise PlanError(
-            f"n_splits={n_splits}, test_fraction={test_fraction}, seed={seed}: expected at least one split, "
-            "a fraction above 0 and below 1, and a seed that is not negative"
+            f"n_splits={n_splits!r}, test_fraction={test_fraction!r}, seed={seed!r}: expected at least "
+            "one split, a fraction above 0 and below 1, and a seed that is not negative"
         )
     order = np.ix_(sorted_order(matrix.subjects.index), sorted_order(matrix.items.index))
     responses = matrix.responses[order]

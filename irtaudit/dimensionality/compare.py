@@ -149,10 +149,12 @@ def compare(
     Raises
     ------
     PlanError
-        When there is nothing to compare, the fits are not of one matrix and one set of splits, or the
-        reference is unknown, a baseline, or a failed fit.
+        When there is nothing to compare, `test_fraction` is no share, the fits are not of one matrix and one
+        set of splits, or the reference is unknown, a baseline, or a failed fit.
     """
     _check_comparable(fits)
+    if not 0 < test_fraction < 1:
+        raise PlanError(f"test_fraction is {test_fraction!r}; expected a share above 0 and below 1.")
     rows = [split_rows(fit) for fit in fits.values()]
     by_split = pd.concat([*([baselines] if baselines is not None else []), *rows], ignore_index=True)
     by_split = by_split[BY_SPLIT]

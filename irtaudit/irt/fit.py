@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
 from irtaudit.irt.presets import RETRY, Preset, get_preset
 from irtaudit.irt.prior import correlation_cholesky
 from irtaudit.irt.result import FitResult
-from irtaudit.irt.spec import ModelSpec
+from irtaudit.irt.spec import ModelSpec, check_models
 from irtaudit.irt.store import Outcomes, find_outcomes, prepare_folder, save_outcomes, stack
 from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 
@@ -183,7 +184,7 @@ def fit_all(
         As in :func:`fit`.
     """
     models = list(specs)
-    _check(matrix, models, splits, n_restarts, workers)
+    _check(matrix, models, splits, n_restarts, workers, seed)
     chosen, where = get_preset(preset), _resolve_device(device)
     tests = _held_out(matrix, splits)
     wanted = {
@@ -222,6 +223,7 @@ def _check(
     splits: Splits | None,
     n_restarts: int,
     workers: int | None,
+    seed: int,
 ) -> None:
     names = [spec.name for spec in specs]
     if not names:
@@ -229,13 +231,18 @@ def _check(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise PlanError(f"Two models are named {twice!r}; give each its own name.")
-    if n_restarts < 1:
-        raise PlanError(f"n_restarts is {n_restarts}; expected at least 1.")
-    if workers is not None and workers < 1:
-        raise PlanError(f"workers is {workers}; expected at least 1.")
+    counts = {
+        "n_restarts": (n_restarts, 1),
+        "workers": (1 if workers is None else workers, 1),
+        "seed": (seed, 0),
+    }
+    for what, (value, least) in counts.items():
+        if not isinstance(value, Integral) or value < least:
+            raise PlanError(f"{what} is {value!r}; expected a whole number, at least {least}.")
     shape = (matrix.n_subjects, matrix.n_items)
     if splits is not None and splits.test.shape[1:] != shape:
         raise PlanError(f"The splits are for a {splits.test.shape[1:]} matrix, but this one is {shape}.")
+    check_models(specs, *shape)
     for spec in specs:
         spec.pattern(matrix.n_items)
         if spec.items is not None and spec.items != tuple(matrix.items.index):

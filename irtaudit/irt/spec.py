@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -25,9 +26,11 @@ Structure = Literal["unidimensional", "exploratory", "confirmatory"]
 Priors = Literal["hierarchical", "paper"]
 
 MIN_ITEMS_PER_FACTOR = 3
+MAX_DIMS = 9999
+"""Far beyond any panel: :func:`check_models` says what a matrix can carry."""
 _NAME = re.compile(
     r"(?P<plain>unidimensional)_(?P<pf>[123]pl)"
-    r"|exploratory_(?P<dims>[1-9]\d*)d_(?P<ef>[123]pl)"
+    r"|exploratory_(?P<dims>[1-9]\d{0,3})d_(?P<ef>[123]pl)"
     r"|confirmatory_(?P<column>.+)_(?P<cf>[123]pl)"
 )
 
@@ -143,12 +146,14 @@ class ModelSpec:
         Raises
         ------
         PlanError
-            For a 1PL, or fewer than two dimensions.
+            For a 1PL, or where `dims` is not a whole number from 2 on.
         """
         if family == "1pl":
             raise PlanError("An exploratory 1PL is not defined: common slopes cannot tell dimensions apart.")
-        if dims < 2:
-            raise PlanError(f"An exploratory model needs at least 2 dimensions, got {dims}.")
+        if isinstance(dims, bool) or not isinstance(dims, Integral) or not 2 <= dims <= MAX_DIMS:
+            raise PlanError(
+                f"An exploratory model needs a whole number of dimensions, at least 2; got {dims!r}."
+            )
         factors = tuple(f"dim{d + 1}" for d in range(dims))
         return cls(f"exploratory_{dims}d_{family}", family, "exploratory", factors, priors=priors)
 
@@ -167,8 +172,9 @@ class ModelSpec:
         ----------
         family : {"1pl", "2pl", "3pl"}
         factor_labels : sequence of length n_items
-            Category of each item, in the order of the matrix. A pandas Series gives the model its name, and
-            if its index is text, the names of the items, which must be those of the matrix in its order.
+            Category of each item, in the order of the matrix; blanks around a label do not count. A pandas
+            Series gives the model its name, and if its index is text, the names of the items, which must be
+            those of the matrix in its order.
         name : str, optional
             Middle part of the model's name; default the Series' name, else the number of factors.
         priors : {"hierarchical", "paper"}
@@ -176,9 +182,12 @@ class ModelSpec:
         Raises
         ------
         PlanError
-            When a label is missing, a factor has fewer than three items, or there is only one factor.
+            When there are no labels, one is missing, a factor has fewer than three items, or there is only
+            one factor.
         """
-        labels = ["" if pd.isna(cast("float", v)) else str(v) for v in factor_labels]
+        if factor_labels is None or isinstance(factor_labels, str) or not isinstance(factor_labels, Iterable):
+            raise PlanError(f"factor_labels is {factor_labels!r}; expected the category of each item.")
+        labels = ["" if pd.isna(cast("float", v)) else str(v).strip() for v in factor_labels]
         _check_labels(labels)
         factors = tuple(sorted(set(labels)))
         index = {f: d for d, f in enumerate(factors)}
@@ -275,6 +284,31 @@ def spec_from_name(name: str, items: pd.DataFrame, *, priors: Priors = "hierarch
         known = ", ".join(map(str, items.columns)) or "none"
         raise PlanError(f"Model {name!r} needs the item column {column!r}; the item table has: {known}.")
     return ModelSpec.confirmatory(cast("Family", found["cf"]), items[column], name=column, priors=priors)
+
+
+def check_models(specs: Iterable[ModelSpec], n_subjects: int, n_items: int) -> None:
+    """Refuse models of as many dimensions as a matrix has subjects or items, or more.
+
+    Such a model has a dimension for every row or column, and nothing left to estimate it from.
+
+    Parameters
+    ----------
+    specs : iterable of ModelSpec
+    n_subjects, n_items : int
+        Of the screened matrix.
+
+    Raises
+    ------
+    PlanError
+        It names the model.
+    """
+    most = min(n_subjects, n_items) - 1
+    for spec in specs:
+        if spec.dims > max(most, 1):
+            raise PlanError(
+                f"{spec.name} has {spec.dims} dimensions; {n_subjects} subjects x {n_items} items carry at "
+                f"most {most}. Leave it out, or ask for fewer dimensions."
+            )
 
 
 def _named_items(labels: Sequence[Hashable] | pd.Series) -> tuple[str, ...] | None:
