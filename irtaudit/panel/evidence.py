@@ -41,7 +41,7 @@ SHARED = {
     "overlapping": "The panels share models; one in both is drawn for both at once.",
     "independent": "The panels share no model.",
 }
-CORRELATION_LABEL = "Spearman correlation over models, 95 % interval"
+CORRELATION_LABEL = "Spearman correlation, 95 % interval"
 
 
 def evidence(result: PanelAudit) -> list[Section]:
@@ -128,11 +128,12 @@ def _licence(result: PanelAudit, row: dict[str, Any]) -> Section:
     partners = [result.panel.label(p) for p in mine["x"].where(mine["x"] != name, mine["y"])]
     figure = intervals(
         partners,
-        mine,
+        widened(result, mine),
         "rho",
         CORRELATION_LABEL,
         claim,
-        f"How {result.panel.label(name)} goes with capability and with every other score.",
+        f"How {result.panel.label(name)} goes with capability and with every other score. Lines: "
+        f"{over_what(result)}.",
         lines={"unrelated": 0.0, f"interchangeable: {threshold:.2f}": threshold},
         notes=sizes(partners, mine),
     )
@@ -146,6 +147,21 @@ def _licence(result: PanelAudit, row: dict[str, Any]) -> Section:
         "models, and over organizations where these are known, must both lie on one side of it.",
         otherwise="Intervals on the other side of the threshold.",
     )
+
+
+def widened(result: PanelAudit, table: pd.DataFrame) -> pd.DataFrame:
+    """Associations whose ``low, high`` span both intervals, over models and over organizations."""
+    own, names = table[["low", "high"]], estimand_labels(result.panel, table)
+    clusters = result.clusters.set_index("estimand")[["low", "high"]].reindex(names).set_axis(own.index)
+    low, high = (pd.concat([own[end], clusters[end].astype(float)], axis=1) for end in ("low", "high"))
+    return table.assign(low=low.min(axis=1), high=high.max(axis=1))
+
+
+def over_what(result: PanelAudit) -> str:
+    """Whose sampling the lines of such a figure show."""
+    if result.clusters.empty:
+        return "95 % interval over models"
+    return "95 % intervals over models and over organizations, both together"
 
 
 def sizes(names: Sequence[str], table: pd.DataFrame) -> dict[str, str]:

@@ -11,8 +11,17 @@ import pandas as pd
 from irtaudit.data.panel import ScorePanel
 from irtaudit.panel.estimands import Association, NotTested, label
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
-from irtaudit.panel.standings import Standing
-from irtaudit.panel.words import excluding_zero, joined, metric_name, percent, records, rho_text, span
+from irtaudit.panel.standings import Standing, outer
+from irtaudit.panel.words import (
+    both_spans,
+    excluding_zero,
+    joined,
+    metric_name,
+    percent,
+    records,
+    rho_text,
+    span,
+)
 
 WORDS: dict[Standing, str] = {
     "below": "not interchangeable",
@@ -125,8 +134,7 @@ def _headline(
 
 def _pairs_paragraph(others: list[dict[str, Any]]) -> str:
     said = [
-        f"{r['partner']} {rho_text(r['rho'])} ({span(r['low'], r['high'])}, n = {r['n']}), "
-        + WORDS[r["standing"]]
+        f"{r['partner']} {rho_text(r['rho'])} ({both_spans(r)}; n = {r['n']}), " + WORDS[r["standing"]]
         for r in others
     ]
     return f"Rank correlations with 95 % intervals: {'; '.join(said)}." if said else ""
@@ -135,14 +143,14 @@ def _pairs_paragraph(others: list[dict[str, Any]]) -> str:
 def _capability_sentence(own: dict[str, Any] | None) -> str:
     if own is None:
         return ""
-    least, most = _squares(own["low"], own["high"])
+    least, most = _squares(*outer(own))
     tail = {
         "above": "its order is capability's",
         "below": "it is not capability under another name",
         "open": "whether it is capability under another name is not settled",
     }[own["standing"]]
     return (
-        f"It goes with capability at rho {rho_text(own['rho'])}; the interval allows capability "
+        f"It goes with capability at rho {rho_text(own['rho'])} ({both_spans(own)}), which leaves capability "
         f"{percent(least)} to {percent(most)} of its order: {tail}."
     )
 

@@ -8,7 +8,7 @@ from irtaudit._version import __version__
 from irtaudit.panel import pictures
 from irtaudit.panel.audit import PanelAudit
 from irtaudit.panel.estimands import capability, models
-from irtaudit.panel.evidence import CORRELATION_LABEL, evidence, named, pair_names, sizes
+from irtaudit.panel.evidence import CORRELATION_LABEL, evidence, named, over_what, pair_names, sizes, widened
 from irtaudit.panel.metrics import decimals
 from irtaudit.panel.plan import CAPABILITY
 from irtaudit.panel.words import COLUMNS, FORMATS, percent, records, rho_text, span
@@ -104,12 +104,12 @@ def _agreement(result: PanelAudit) -> list[Section]:
         f"fall{'s' if below == 1 else ''} short of it, the others are open."
     )
     headings = {"between": "Two benchmarks", "capability": "Capability and a score"}
-    names = pair_names(result, rows)
+    names, wide = pair_names(result, rows), widened(result, rows)
     figure = dot_interval_figure(
         names,
         rows["rho"],
-        rows["low"],
-        rows["high"],
+        wide["low"],
+        wide["high"],
         groups=[headings[kind] for kind in rows["kind"]],
         lines={"unrelated": 0.0, f"could stand for each other: {threshold:.2f}": threshold},
         notes=sizes(names, rows),
@@ -117,8 +117,8 @@ def _agreement(result: PanelAudit) -> list[Section]:
         xlabel=CORRELATION_LABEL,
         alt=claim,
         caption="Each dot says how alike two scores order the same models; its line is what a panel of this "
-        "size leaves open. A line that ends left of the dashed threshold rules out that the two are "
-        "interchangeable; one that crosses zero does not even show that they are related.",
+        f"size leaves open ({over_what(result)}). A line that ends left of the dashed threshold rules out "
+        "that the two are interchangeable; one that crosses zero does not even show that they are related.",
     )
     return [
         Section(

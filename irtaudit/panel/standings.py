@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ STANDING = [
     "clusters_high",
     "low_joint",
     "high_joint",
+    "clusters_low_joint",
+    "clusters_high_joint",
     "threshold",
     "standing",
     "standing_joint",
@@ -58,12 +61,16 @@ def _standing(panel: ScorePanel, plan: PanelPlan, row: dict[str, Any], together:
     own = row["low"], row["high"]
     return {
         **{name: row[name] for name in ("x", "y", "n", "rho", "low", "high", "low_joint", "high_joint")},
-        "clusters_low": max(each[0], -1.0),
-        "clusters_high": min(each[1], 1.0),
+        "clusters_low": each[0],
+        "clusters_high": each[1],
+        "clusters_low_joint": joint[0],
+        "clusters_high_joint": joint[1],
         "threshold": threshold,
         "standing": rule.standing(own, each),
         "standing_joint": rule.standing((row["low_joint"], row["high_joint"]), joint),
-        "n_to_settle": models_to_settle(row["n"], row["rho"], [own, each], threshold),
+        "n_to_settle": models_to_settle(
+            row["n"], row["rho"], [own, each], threshold, either_sign=rule.either_sign
+        ),
     }
 
 
@@ -71,7 +78,7 @@ def _over_organizations(
     panel: ScorePanel, plan: PanelPlan, pair: Association, level: float
 ) -> tuple[float, float]:
     found = cluster_bootstrap(panel, plan, pair, level)
-    return (np.nan, np.nan) if isinstance(found, str) else (found.low, found.high)
+    return (np.nan, np.nan) if isinstance(found, str) else (max(found.low, -1.0), min(found.high, 1.0))
 
 
 class _Rule(NamedTuple):
@@ -92,16 +99,48 @@ class _Rule(NamedTuple):
         return "below" if inside else "open"
 
 
-def models_to_settle(n: int, rho: float, intervals: list[tuple[float, float]], threshold: float) -> float:
+def models_to_settle(
+    n: int, rho: float, intervals: list[tuple[float, float]], threshold: float, *, either_sign: bool = False
+) -> float:
     """Models with which intervals around `rho` would end at the threshold, if they shrink with the root of n.
+
+    Parameters
+    ----------
+    n : int
+    rho : float
+    intervals : list of (low, high)
+        Over models, over organizations; NaN: unknown.
+    threshold : float
+    either_sign : bool
+        -`threshold` counts as well.
 
     Returns
     -------
     float
         A whole number; NaN when it is beyond ten thousand or `rho` is the threshold.
     """
-    above = rho >= threshold
-    reach = max((rho - low if above else high - rho) for low, high in intervals if np.isfinite(low))
+    known = [pair for pair in intervals if np.isfinite(pair[0])]
+    if either_sign and rho < 0:
+        rho, known = -rho, [(-high, -low) for low, high in known]
+    down, up = max(rho - low for low, _ in known), max(high - rho for _, high in known)
+    room = [(down, rho - threshold)] if rho >= threshold else [(up, threshold - rho)]
+    room += [(down, rho + threshold)] if either_sign and rho < threshold else []
     with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.ceil(n * (np.float64(reach) / abs(threshold - rho)) ** 2)
+        needed = np.ceil(n * max(np.float64(reach) / left for reach, left in room) ** 2)
     return float(needed) if needed <= 10_000 else np.nan
+
+
+def outer(row: Mapping[str, Any], suffix: str = "") -> tuple[float, float]:
+    """Ends of a standing's intervals over models and over organizations together: what decides it.
+
+    Parameters
+    ----------
+    row : mapping
+        Of :func:`standings`.
+    suffix : {"", "_joint"}
+    """
+    low, high = (
+        [v for v in (row[f"{end}{suffix}"], row[f"clusters_{end}{suffix}"]) if np.isfinite(v)]
+        for end in ("low", "high")
+    )
+    return min(low), max(high)

@@ -8,7 +8,8 @@ organizations: both must lie on one side. The answer uses intervals that hold fo
 ``nothing to measure``     no two benchmarks, and no benchmark and capability, can be compared
 ``not supported``          some pair of benchmarks lies below the threshold, or some benchmark's order
                            is that of capability (above it)
-``supported``              every pair lies above the threshold and no benchmark's order is capability's
+``supported``              every pair lies above the threshold and no benchmark's order is capability's;
+                           none of these comparisons is missing
 ``inconclusive``           anything else
 =========================  ==========================================================================
 """
@@ -17,17 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from irtaudit.data.panel import ScorePanel
-from irtaudit.panel.estimands import MIN_MODELS, NotTested, models
+from irtaudit.panel.estimands import MIN_MODELS, Association, NotTested, label, models
 from irtaudit.panel.licence import LICENCES, Evidence, licence
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
-from irtaudit.panel.standings import standings
-from irtaudit.panel.words import joined, records, rho_text, span
+from irtaudit.panel.standings import models_to_settle, standings
+from irtaudit.panel.words import both_spans, joined, records, rho_text
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 
@@ -44,9 +46,10 @@ class Verdict:
     standings : DataFrame
         ``x, y`` (two benchmarks, or "capability" and one), ``n, rho``; ``low, high`` (over models) and
         ``clusters_low, clusters_high`` (over organizations; NaN: unknown), 95 % each; ``low_joint,
-        high_joint`` (over models, jointly 95 %); ``threshold``; ``standing, standing_joint``: "above",
-        "below" or "open"; ``n_to_settle``: models with which the 95 % intervals would keep clear of the
-        threshold, if the correlation stayed and intervals shrank with the root of n (NaN: never).
+        high_joint`` and ``clusters_low_joint, clusters_high_joint`` (the same, jointly 95 %);
+        ``threshold``; ``standing, standing_joint``: "above", "below" or "open"; ``n_to_settle``: models
+        with which the 95 % intervals would keep clear of the threshold, if the correlation stayed and
+        intervals shrank with the root of n (NaN: never).
     benchmarks : DataFrame
         One row per benchmark, see `licence.LICENCES`: the parts of its verdict; ``headline``, to be quoted;
         ``sentence``, which says it all.
@@ -83,7 +86,8 @@ def judge(
         From every part of the audit.
     """
     found = standings(panel, plan, associations)
-    word, because = _answer(panel, plan, found)
+    missing = _missing(panel, plan, found, not_tested)
+    word, because = _answer(panel, plan, found, missing)
     evidence = Evidence(panel, plan, found, associations, against, not_tested)
     told = {name: licence(evidence, name) for name in plan.of("benchmark")}
     table = pd.DataFrame([row for row, _ in told.values()], columns=LICENCES)
@@ -93,7 +97,7 @@ def judge(
 # the answer -------------------------------------------------------------------------------------------
 
 
-def _answer(panel: ScorePanel, plan: PanelPlan, found: pd.DataFrame) -> tuple[Word, str]:
+def _answer(panel: ScorePanel, plan: PanelPlan, found: pd.DataFrame, missing: list[str]) -> tuple[Word, str]:
     if found.empty:
         return "nothing to measure", _nothing(panel)
     capability = found["x"] == CAPABILITY
@@ -102,10 +106,30 @@ def _answer(panel: ScorePanel, plan: PanelPlan, found: pd.DataFrame) -> tuple[Wo
     if len(disguised) or len(apart):
         decisive = disguised if len(disguised) else apart.sort_values("high_joint")
         return "not supported", _because(panel, records(decisive)[0])
-    alike = len(pairs) > 0 and bool((pairs["standing_joint"] == "above").all())
-    if alike and (own["standing_joint"] == "below").all():
-        return "supported", _because(panel, records(pairs.sort_values("low_joint"))[0])
-    return "inconclusive", _open(panel, plan, found, pairs)
+    if pairs.empty:
+        return "inconclusive", _alone(own)
+    left = found[found["standing_joint"] == "open"]
+    if len(left):
+        return "inconclusive", _open(panel, plan, left, len(found))
+    if missing:
+        return "inconclusive", _incomplete(len(found), missing)
+    return "supported", _because(panel, records(pairs.sort_values("low_joint"))[0])
+
+
+def _missing(
+    panel: ScorePanel, plan: PanelPlan, found: pd.DataFrame, not_tested: list[NotTested]
+) -> list[str]:
+    """Comparisons that the reading needs and the panel cannot make, each with the reason."""
+    benchmarks = plan.of("benchmark")
+    wanted = [*combinations(benchmarks, 2), *((CAPABILITY, name) for name in benchmarks)]
+    made = set(zip(found["x"], found["y"], strict=True))
+    reasons = {one.what: one.reason for one in not_tested}
+    return [
+        f"{joined(_names(panel, {'x': x, 'y': y}))} "
+        f"({reasons.get(label(panel, Association(x, y)), 'a score in which models do not differ')})"
+        for x, y in wanted
+        if (x, y) not in made
+    ]
 
 
 def _nothing(panel: ScorePanel) -> str:
@@ -120,7 +144,7 @@ def _nothing(panel: ScorePanel) -> str:
 
 def _because(panel: ScorePanel, row: dict[str, Any]) -> str:
     x, y = _names(panel, row)
-    said = f"rho {rho_text(row['rho'])}, joint 95 % interval {span(row['low_joint'], row['high_joint'])}"
+    said = f"rho {rho_text(row['rho'])}, joint 95 % interval {both_spans(row, '_joint')}"
     if row["x"] == CAPABILITY:
         return f"{y} orders the {row['n']} models as {x} does ({said}): it is capability under another name."
     if row["standing_joint"] == "below":
@@ -134,26 +158,37 @@ def _because(panel: ScorePanel, row: dict[str, Any]) -> str:
     )
 
 
-def _open(panel: ScorePanel, plan: PanelPlan, found: pd.DataFrame, pairs: pd.DataFrame) -> str:
-    if pairs.empty:
-        return (
-            "Only one benchmark has enough models: nothing shows whether its score could stand for another."
-        )
-    left = found[found["standing_joint"] == "open"]
-    row = records((left if len(left) else pairs).sort_values("n_to_settle"))[0]
-    few = ", too few for any verdict" if row["n"] < plan.thresholds.convergent_n else ""
+def _alone(own: pd.DataFrame) -> str:
+    who = "Only one benchmark has enough models" if len(own) == 1 else "No two benchmarks share enough models"
+    return f"{who}: nothing shows whether one score could stand for another."
+
+
+def _incomplete(n_made: int, missing: list[str]) -> str:
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return (
-        f"{len(left)} of {len(found)} comparisons are open: {joined(_names(panel, row))} correlate at "
-        f"{rho_text(row['rho'])} (95 % interval {span(row['low'], row['high'])}, threshold "
-        f"{row['threshold']:.2f}) on {models(row['n'])}{few}{_settles(row, plan)}."
+        f"Nothing speaks against it in the {n_made} comparison{'s' if n_made > 1 else ''} that can be made, "
+        f"but it needs others: {missing[0]}{more}."
     )
 
 
-def _settles(row: dict[str, Any], plan: PanelPlan) -> str:
-    if not np.isfinite(row["n_to_settle"]):
-        return ""
-    need = max(row["n_to_settle"], row["n"] + 1, plan.thresholds.convergent_n)
-    return f"; about {need:.0f} models would settle it if it stays there"
+def _open(panel: ScorePanel, plan: PanelPlan, left: pd.DataFrame, n_made: int) -> str:
+    need, row = min(((_needed(row), row) for row in records(left)), key=lambda one: one[0])
+    few = ", too few for any verdict" if row["n"] < plan.thresholds.convergent_n else ""
+    enough = max(need, row["n"] + 1, plan.thresholds.convergent_n)
+    settles = f"; about {enough:.0f} models would settle it if it stays there" if np.isfinite(need) else ""
+    return (
+        f"{len(left)} of {n_made} comparisons are open: {joined(_names(panel, row))} correlate at "
+        f"{rho_text(row['rho'])} (joint 95 % interval {both_spans(row, '_joint')}; threshold "
+        f"{row['threshold']:.2f}) on {models(row['n'])}{few}{settles}."
+    )
+
+
+def _needed(row: dict[str, Any]) -> float:
+    """Models with which the joint intervals would keep clear of the threshold; infinite: too many."""
+    joint = [(row[f"{over}low_joint"], row[f"{over}high_joint"]) for over in ("", "clusters_")]
+    either = row["x"] == CAPABILITY
+    found = models_to_settle(row["n"], row["rho"], joint, row["threshold"], either_sign=either)
+    return found if np.isfinite(found) else np.inf
 
 
 def _names(panel: ScorePanel, row: dict[str, Any]) -> list[str]:

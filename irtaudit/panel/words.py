@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -26,6 +26,8 @@ TERMS = {
     "recall": "Share of the harmful items that are treated as harmful.",
     "balanced accuracy": "Mean of the shares right among harmful and among harmless items; 50 % is chance.",
     "cluster": "Models of one organization, which resemble each other and are drawn together.",
+    "held-out": "Measured elsewhere: an outcome that no score of this table was made from.",
+    "power": "Chance that a panel of this size shows a correlation of the stated size, were it there.",
     "interchangeable": "Ordering models so alike that one score may be quoted for the other.",
     "epsilon squared": "Share of the variation of ranks that lies between groups, chance taken off.",
 }
@@ -44,6 +46,8 @@ COLUMNS = {
     "high_joint": "Upper end of the interval that holds for all rows of its kind together.",
     "clusters_low": "Lower end of the 95 % interval when whole organizations are drawn.",
     "clusters_high": "Upper end of the 95 % interval when whole organizations are drawn.",
+    "clusters_low_joint": "Lower end of the joint interval when whole organizations are drawn.",
+    "clusters_high_joint": "Upper end of the joint interval when whole organizations are drawn.",
     "p": "Two-sided p-value.",
     "p_method": "How it was obtained.",
     "p_permutation": "p-value by shuffling.",
@@ -106,6 +110,7 @@ COLUMNS = {
 
 _CORRELATIONS = (
     *("rho", "low", "high", "low_joint", "high_joint", "clusters_low", "clusters_high", "estimate"),
+    *("clusters_low_joint", "clusters_high_joint"),
     *("rank_pearson", "rank_spearman", "value_pearson", "value_spearman", "rho_first", "rho_second"),
     *("percentile_low", "percentile_high", "difference", "change", "lowest", "highest", "rho_variant"),
     *("matched_median", "matched_q05", "matched_q95", "q05", "q25", "median", "q75", "q95"),
@@ -130,6 +135,13 @@ def rho_text(value: float) -> str:
 def span(low: float, high: float) -> str:
     """An interval of correlations."""
     return f"{rho_text(low)} to {rho_text(high)}"
+
+
+def both_spans(row: Mapping[str, Any], suffix: str = "") -> str:
+    """The intervals of a standing, over models and, where organizations are known, over these."""
+    over_models = span(row[f"low{suffix}"], row[f"high{suffix}"])
+    low, high = row[f"clusters_low{suffix}"], row[f"clusters_high{suffix}"]
+    return f"{over_models} over models, {span(low, high)} over organizations" if low == low else over_models
 
 
 def percent(share: float) -> str:

@@ -143,6 +143,7 @@ def test_models_without_anything_in_common() -> None:
     assert "0 models have both scores, at least 5 are needed" in set(result.not_tested["reason"])
     assert result.redundancy.n_pairs == 0
     assert result.verdict.word == "inconclusive"
+    assert result.verdict.because.startswith("No two benchmarks share enough models")
     check_tables(result)
 
 

@@ -5,11 +5,13 @@ import pytest
 from panel_simulation import normal_columns, panel_of, plan_for
 
 from irtaudit.panel.associations import associations
-from irtaudit.panel.audit import PanelAudit
+from irtaudit.panel.audit import PanelAudit, audit_panel
+from irtaudit.panel.evidence import widened
 from irtaudit.panel.metrics import metric_validity
 from irtaudit.panel.plan import CAPABILITY
-from irtaudit.panel.standings import models_to_settle
+from irtaudit.panel.standings import models_to_settle, outer
 from irtaudit.panel.verdict import Verdict, judge
+from irtaudit.panel.words import rho_text
 
 ROLES = {
     "mmlu": "anchor",
@@ -50,6 +52,32 @@ def test_scores_that_agree_and_are_not_capability_support_the_reading() -> None:
     alpha = found.benchmarks.set_index("benchmark").loc["a"]
     assert alpha["interchangeable_with"] == "Beta"
     assert alpha["headline"].startswith("Alpha ranks models by how often they refuse; it may stand for Beta;")
+
+
+def test_agreement_without_an_anchor_is_not_enough() -> None:
+    plan = plan_for({"a": "benchmark", "b": "benchmark"})
+    both = normal_columns(200, np.array([[1, 0.98], [0.98, 1]]), np.random.default_rng(0))
+    panel = panel_of(dict(zip("ab", both.T, strict=True)), plan, [f"maker {i % 25}" for i in range(200)])
+    found = audit_panel(panel, plan).verdict
+    assert found.standings["standing_joint"].tolist() == ["above"]
+    assert found.word == "inconclusive"
+    assert found.because == (
+        "Nothing speaks against it in the 1 comparison that can be made, but it needs others: capability "
+        "and a (the panel has no capability anchor) and 1 more."
+    )
+
+
+def test_a_benchmark_that_says_nothing_keeps_the_reading_open() -> None:
+    roles = {**ROLES, "flat": "benchmark"}
+    plan = plan_for(roles)
+    matrix = np.eye(5)
+    matrix[0, 1] = matrix[1, 0] = 0.9
+    matrix[2, 3] = matrix[3, 2] = 0.98
+    columns = normal_columns(200, matrix, np.random.default_rng(0)).T
+    scores = dict(zip(roles, [*columns, np.full(200, 0.5)], strict=True))
+    found = audit_panel(panel_of(scores, plan, [f"maker {i % 25}" for i in range(200)]), plan).verdict
+    assert found.word == "inconclusive"
+    assert "Alpha and flat (a score in which models do not differ) and 2 more" in found.because
 
 
 def test_scores_that_disagree_do_not() -> None:
@@ -144,6 +172,25 @@ def test_models_that_would_settle() -> None:
     assert models_to_settle(20, 0.9, [(0.75, 1.0), (0.65, 1.0)], 0.8) == pytest.approx(20 * 2.5**2, abs=1)
     assert np.isnan(models_to_settle(20, 0.8, [(0.6, 1.0)], 0.8))
     assert np.isnan(models_to_settle(20, 0.7999, [(0.0, 1.0)], 0.8))
+
+
+def test_models_that_would_settle_where_the_opposite_order_counts_as_well() -> None:
+    for rho, interval in ((0.4, (-0.4, 1.2)), (-0.4, (-1.2, 0.4))):
+        assert models_to_settle(20, rho, [interval], 0.8, either_sign=True) == 80
+    # the far end decides: from 0.1 down to -.8 there is room for .9, and the interval takes 1.8
+    assert models_to_settle(20, 0.1, [(-1.7, 0.3)], 0.8, either_sign=True) == 80
+    assert models_to_settle(20, -0.9, [(-1.0, -0.7)], 0.8, either_sign=True) == pytest.approx(80, abs=1)
+
+
+def test_sentences_and_lines_span_what_decides(table1: PanelAudit) -> None:
+    row = table1.verdict.standings.iloc[0]
+    assert row["high"] < row["threshold"] < row["clusters_high"]
+    assert row["standing"] == "open"
+    assert outer(row) == (row["clusters_low"], row["clusters_high"])
+    said = table1.verdict.details["rjudge_specificity"][0]
+    assert f"{rho_text(row['clusters_high'])} over organizations; n = 18), not settled" in said
+    drawn = widened(table1, table1.associations.query("given == ''")).set_index(["x", "y"])
+    assert drawn.loc[(row["x"], row["y"]), "high"] == pytest.approx(row["clusters_high"])
 
 
 def test_the_verdict_is_right_about_planted_panels() -> None:
