@@ -35,9 +35,9 @@ from irtaudit.dif.result import DifResult
 from irtaudit.dif.words import TERMS as GROUP_TERMS
 from irtaudit.dif.words import summary as groups_summary
 from irtaudit.dimensionality.baselines import additive_baselines
-from irtaudit.dimensionality.compare import Comparison, compare
+from irtaudit.dimensionality.compare import Comparison, compare, strongest_unidimensional
 from irtaudit.dimensionality.followup import Followed, follow, followup_models, followups_table, subset
-from irtaudit.dimensionality.gates import Power, cluster_intervals, power_of_the_rule
+from irtaudit.dimensionality.gates import Power, judge_with_gates
 from irtaudit.dimensionality.pairwise import pairwise_table
 from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, Group, IrtPlan, Ruling, Splitting
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
@@ -45,14 +45,13 @@ from irtaudit.dimensionality.present import TERMS, present, present_followup, se
 from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.dimensionality.sweep import Cut, check_cut_offs, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
-from irtaudit.dimensionality.verdict import OPEN, POWERFUL, Verdict, judge
+from irtaudit.dimensionality.verdict import Verdict
 from irtaudit.errors import DataError, FitError, PlanError, StorageError
 from irtaudit.irt.presets import get_preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Section
-from irtaudit.stats.resampling import Interval
 
 SCHEMA_VERSION = 1
 KIND = "audit"
@@ -250,25 +249,26 @@ def run_audit(
         baselines=additive_baselines(kept, cells, names),
         test_fraction=float(cells.heldout(kept).sum() / (kept.observed.sum() * cells.n_splits)),
     )
-    verdict = judge(comparison, challengers=challengers, rule=ruling.rule)
-    described = [spec for spec in specs if spec.structure == "confirmatory" or spec.name == verdict.best]
+    best = strongest_unidimensional(comparison.table, comparison.failed)[0]
+    described = [spec for spec in specs if spec.structure == "confirmatory" or spec.name == best]
     full = (
         fit_all(kept, described, progress=_stage(progress, "Fits to every response"), **options)
         if described
         else {}
     )
-    over_clusters = _over_clusters(verdict, fits, kept, cells, family, seed)
-    power = None
-    if verdict.conditions.set_index("condition")["state"][POWERFUL] == OPEN:
-        power = _power(
-            verdict, specs, full, kept, cells, ruling, seed, workers, _stage(progress, "Power of the verdict")
-        )
-    verdict = judge(
+    verdict, power = judge_with_gates(
         comparison,
+        fits,
+        full,
+        kept,
+        cells,
+        clusters=None if family is None else kept.subjects[family].tolist(),
         challengers=challengers,
-        power=power.power if power else None,
-        cluster_intervals=over_clusters,
         rule=ruling.rule,
+        correlation=ruling.power_correlation,
+        seed=seed,
+        workers=workers,
+        progress=_stage(progress, "Power of the verdict"),
     )
     followed = [
         follow(
@@ -457,56 +457,6 @@ def _family(matrix: ResponseMatrix, column: str | None) -> str | None:
         known = ", ".join(map(str, matrix.subjects.columns)) or "none"
         raise PlanError(f"There is no subject column {column!r} to name families; the table has: {known}.")
     return column
-
-
-def _over_clusters(
-    verdict: Verdict,
-    fits: Mapping[str, FitResult],
-    matrix: ResponseMatrix,
-    splits: Splits,
-    family: str | None,
-    seed: int,
-) -> dict[str, Interval]:
-    """Interval over families of each challenger's gain; none without a best one-dimensional model."""
-    if verdict.best is None:
-        return {}
-    return cluster_intervals(
-        fits,
-        matrix,
-        splits,
-        best=verdict.best,
-        challengers=verdict.evidence["challenger"],
-        clusters=None if family is None else matrix.subjects[family].tolist(),
-        seed=seed,
-    )
-
-
-def _power(
-    verdict: Verdict,
-    specs: Sequence[ModelSpec],
-    full: Mapping[str, FitResult],
-    matrix: ResponseMatrix,
-    splits: Splits,
-    ruling: Ruling,
-    seed: int,
-    workers: int | None,
-    progress: Callable[[int, int], None],
-) -> Power:
-    """Power on panels from the first confirmatory model, or from the best one-dimensional one."""
-    by_name = {spec.name: spec for spec in specs}
-    labelled = [fit for fit in full.values() if fit.spec.structure == "confirmatory"]
-    return power_of_the_rule(
-        labelled[0] if labelled else full[str(verdict.best)],
-        matrix,
-        splits,
-        best=by_name[str(verdict.best)],
-        challengers=[by_name[name] for name in verdict.challengers],
-        correlation=ruling.power_correlation,
-        margin_share=ruling.margin_share,
-        seed=seed,
-        workers=workers,
-        progress=progress,
-    )
 
 
 def model_specs(

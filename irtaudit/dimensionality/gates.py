@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,8 @@ from scipy.special import expit
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import item_means
-from irtaudit.dimensionality.verdict import MARGIN_SHARE
+from irtaudit.dimensionality.compare import Comparison
+from irtaudit.dimensionality.verdict import DEFAULT_RULE, MARGIN_SHARE, OPEN, POWERFUL, Rule, Verdict, judge
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
@@ -27,6 +29,88 @@ BLOCKS = 3
 N_PANELS = 40
 N_DRAWS = 2000
 CELLS = (-2, -1)
+
+
+def judge_with_gates(
+    comparison: Comparison,
+    fits: Mapping[str, FitResult],
+    full: Mapping[str, FitResult],
+    matrix: ResponseMatrix,
+    splits: Splits,
+    *,
+    clusters: Sequence[object] | None = None,
+    challengers: Sequence[str] | None = None,
+    rule: Rule = DEFAULT_RULE,
+    correlation: float = POWER_CORRELATION,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Verdict, Power | None]:
+    """Apply the whole rule to a comparison: intervals over clusters, and power where it decides.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of `fits`, with baselines.
+    fits : mapping of str to FitResult
+        Fitted on the training cells of `splits`.
+    full : mapping of str to FitResult
+        Fits to every observed cell, from which panels are simulated: the first confirmatory model's, where
+        there is one, else that of the best unidimensional model. Without either the power stays open.
+    matrix : ResponseMatrix
+        The screened matrix.
+    splits : Splits
+    clusters : sequence of length n_subjects, optional
+        Family of each subject; see :func:`cluster_intervals`.
+    challengers, rule
+        As in :func:`irtaudit.dimensionality.verdict.judge`.
+    correlation : float
+        Of every pair of simulated factors.
+    seed : int
+    workers : int, optional
+    progress : callable, optional
+        Called with the numbers of refits done and in all.
+
+    Returns
+    -------
+    verdict : Verdict
+    power : Power or None
+        None where it would not decide.
+    """
+    first = judge(comparison, challengers=challengers, rule=rule)
+    names = tuple(first.evidence["challenger"])
+    over = {}
+    if first.best is not None:
+        over = cluster_intervals(
+            fits, matrix, splits, best=first.best, challengers=names, clusters=clusters, seed=seed
+        )
+    power, truth = None, _power_truth(full, first.best)
+    if truth is not None and first.conditions.set_index("condition")["state"][POWERFUL] == OPEN:
+        power = power_of_the_rule(
+            truth,
+            matrix,
+            splits,
+            best=fits[str(first.best)].spec,
+            challengers=[fits[name].spec for name in names],
+            correlation=correlation,
+            margin_share=rule.margin_share,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    final = judge(
+        comparison,
+        challengers=challengers,
+        power=power.power if power else None,
+        cluster_intervals=over,
+        rule=rule,
+    )
+    return final, power
+
+
+def _power_truth(full: Mapping[str, FitResult], best: str | None) -> FitResult | None:
+    labelled = (fit for fit in full.values() if fit.spec.structure == "confirmatory")
+    return next(labelled, full.get(best or ""))
 
 
 def cluster_intervals(
@@ -160,49 +244,78 @@ def power_of_the_rule(
     Returns
     -------
     Power
-    """
-    from irtaudit.irt.panels import fit_panels
 
+    Notes
+    -----
+    One challenger above the margin suffices, so challengers are fitted one after the other, the one that the
+    panels are simulated from first, each only to panels in which none was above it yet. The answer is the
+    same as if all were fitted to all.
+    """
     rng = np.random.default_rng(seed)
     train, heldout = splits.training(matrix), splits.heldout(matrix)
     panels = np.stack([_simulated(truth, matrix, correlation, rng) for _ in range(n_panels)])
-    every = np.where(train, panels[:, None], np.nan).reshape(-1, *matrix.responses.shape)
-    ratio = heldout.sum() / train.sum()
-    losses = {}
-    models = (best, *challengers)
-    for i, spec in enumerate(models):
-        fitted = fit_panels(
-            spec, every, preset=preset, seed=seed, workers=workers, progress=_part(progress, i, len(models))
-        )
-        of_panel = [slice(p * len(train), (p + 1) * len(train)) for p in range(n_panels)]
-        losses[spec.name] = np.array(
-            [
-                log_loss(panel, fitted.probabilities(rows), heldout, axis=CELLS)
-                for panel, rows in zip(panels, of_panel, strict=True)
-            ]
-        )
+    ratio, parts = heldout.sum() / train.sum(), 1 + len(challengers)
+
+    def losses(spec: ModelSpec, which: NDArray[np.intp], part: int) -> NDArray[np.float64]:
+        options = {
+            "preset": preset,
+            "seed": seed,
+            "workers": workers,
+            "progress": _part(progress, part, parts),
+        }
+        return _refitted_losses(spec, panels, which, train, heldout, options)
+
+    one = losses(best, np.arange(n_panels), 0)
     means = np.array([log_loss(panel, item_means(panel, train), heldout, axis=CELLS) for panel in panels])
-    margins = margin_share * (means - losses[best.name]).mean(axis=1)
-    seen = [
-        any(
-            corrected_interval(
-                losses[best.name][p] - losses[spec.name][p], ratio, n_comparisons=len(challengers)
-            ).low
-            > margins[p]
-            for spec in challengers
-        )
-        for p in range(n_panels)
-    ]
+    margins = margin_share * (means - one).mean(axis=1)
+    seen = np.zeros(n_panels, dtype=bool)
+    own_first = sorted(challengers, key=lambda spec: spec.name != truth.spec.name)
+    for part, spec in enumerate(own_first, 1):
+        left = np.flatnonzero(~seen)
+        gains = one[left] - losses(spec, left, part)
+        lows = [corrected_interval(gain, ratio, n_comparisons=len(challengers)).low for gain in gains]
+        seen[left] = np.array(lows) > margins[left]
+    if progress is not None:
+        progress(parts, parts)
     labelled = truth.spec.structure == "confirmatory"
     factors = truth.spec.name if labelled else f"{BLOCKS} random equal blocks of items"
-    return Power(float(np.mean(seen)), n_panels, correlation, factors)
+    return Power(float(seen.mean()), n_panels, correlation, factors)
 
 
-def _part(
-    progress: Callable[[int, int], None] | None, part: int, parts: int
-) -> Callable[[int, int], None] | None:
+def _refitted_losses(
+    spec: ModelSpec,
+    panels: NDArray[np.float64],
+    which: NDArray[np.intp],
+    train: NDArray[np.bool_],
+    heldout: NDArray[np.bool_],
+    options: dict[str, Any],
+) -> NDArray[np.float64]:
+    """(panel, split) held-out log-losses of one model, refitted to the splits of the panels asked for.
+
+    Consecutive panels are fitted together; the noise of a fit belongs to its panel, whichever are asked for.
+    """
+    from irtaudit.irt.panels import fit_panels
+
+    n_splits, report = len(train), options["progress"]
+    found = np.empty((0, n_splits))
+    for run in np.split(which, np.flatnonzero(np.diff(which) > 1) + 1):
+        if not run.size:
+            break
+        every = np.where(train, panels[run][:, None], np.nan).reshape(-1, *panels.shape[1:])
+        fitted = fit_panels(spec, every, first=int(run[0]) * n_splits, **options | {"progress": None})
+        of_panel = [slice(p * n_splits, (p + 1) * n_splits) for p in range(len(run))]
+        rows = [
+            log_loss(panels[p], fitted.probabilities(part), heldout, axis=CELLS)
+            for p, part in zip(run, of_panel, strict=True)
+        ]
+        found = np.vstack([found, rows])
+        report(len(panels) - len(which) + len(found), len(panels))
+    return found
+
+
+def _part(progress: Callable[[int, int], None] | None, part: int, parts: int) -> Callable[[int, int], None]:
     """Progress of one of several equal parts, told as progress of the whole."""
-    return None if progress is None else lambda done, total: progress(part * total + done, parts * total)
+    return lambda done, total: progress(part * total + done, parts * total) if progress else None
 
 
 def _simulated(

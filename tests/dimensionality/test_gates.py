@@ -7,7 +7,7 @@ import pytest
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
-from irtaudit.dimensionality.gates import cluster_intervals, power_of_the_rule
+from irtaudit.dimensionality.gates import _part, _refitted_losses, cluster_intervals, power_of_the_rule
 from irtaudit.irt.fit import fit, fit_all
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
@@ -80,3 +80,33 @@ def test_without_labels_items_are_dealt_to_blocks() -> None:
     )
     assert found.factors == "3 random equal blocks of items"
     assert 0 <= found.power <= 1
+
+
+def test_fitting_challengers_only_where_none_was_found_yet_changes_nothing() -> None:
+    """Identity: each challenger alone, at the joint level, sees what the loop sees."""
+    matrix = _panel(40, 0.3, seed=3)
+    splits = make_splits(matrix, n_splits=3)
+    truth = fit(matrix, TWO, n_restarts=1, workers=1)
+    free = ModelSpec.exploratory("2pl", 2)
+    options = {"best": ONE, "n_panels": 6, "correlation": 0.5, "workers": 1}
+    found = power_of_the_rule(truth, matrix, splits, challengers=[free, TWO], **options)  # type: ignore[arg-type]
+    # named twice, a model is compared at the same joint level, and nothing else is fitted
+    alone = [
+        power_of_the_rule(truth, matrix, splits, challengers=[spec, spec], **options)  # type: ignore[arg-type]
+        for spec in (free, TWO)
+    ]
+    assert 0 < max(one.power for one in alone) <= found.power <= sum(one.power for one in alone)
+    assert found.power < 1
+
+
+def test_a_panel_refitted_alone_is_the_panel_refitted_among_others() -> None:
+    matrix = _panel(30, 0.3, seed=4)
+    train = make_splits(matrix, n_splits=2).training(matrix)
+    heldout = matrix.observed & ~train
+    panels = np.stack([_panel(30, 0.3, seed=s).responses for s in range(5, 9)])
+    options = {"preset": "quick", "seed": 0, "workers": 1, "progress": _part(None, 0, 1)}
+    every = _refitted_losses(TWO, panels, np.arange(4), train, heldout, options)
+    some = _refitted_losses(TWO, panels, np.array([1, 3]), train, heldout, options)
+    assert every.shape == (4, 2)
+    assert some == pytest.approx(every[[1, 3]], abs=1e-5)
+    assert np.abs(every[0] - every[1]).max() > 1e-3
