@@ -4,10 +4,11 @@ Usage: ``OMP_NUM_THREADS=1 python experiments/verdict/run.py [--minutes N] [--ou
 ``verdicts.csv`` (one row per simulated panel and audit of it), ``evidence.csv`` (the intervals behind each),
 ``losses.csv`` (held-out log-loss of every model and split), ``summary.csv`` (how often each word falls,
 against the goals) and ``provenance.json``. Panels that ``verdicts.csv`` already holds are not run again.
-``--check`` runs the first panels of each kind again with the audit's 20 restarts, into ``check.csv``.
 
-Everything that the verdict depends on is as in ``irtaudit audit``: models, splits, intervals, families of
-models, the simulated power where it decides. Only the restarts are fewer: 4 of the 20.
+Models, preset, splits, intervals, families of models and the power where it decides are as in ``irtaudit
+audit``, by the same functions. Two things are cheaper: each model has 2 starts instead of 20, and the power
+rests on 10 simulated panels instead of 40. ``--check`` audits the first panels of each kind once more by
+``irtaudit.run_audit`` with its own defaults, into ``check.csv``, beside the word of the study.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,13 +30,18 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 import irtaudit
-from irtaudit import FitResult, ModelSpec, ResponseMatrix, Splits, Verdict
+from irtaudit import ModelSpec, ResponseMatrix, Splits, Verdict, additive_baselines
+from irtaudit.dimensionality.compare import BY_SPLIT, assemble
 from irtaudit.dimensionality.gates import judge_with_gates
+from irtaudit.irt.panels import fit_panels
 from irtaudit.stats.proportions import wilson
+from irtaudit.stats.scoring import log_loss
 
 HERE = Path(__file__).parent
 ONE = (1.0, 1.0, 1.0)
-TRUE, PERMUTED, NONE = "true labels", "permuted labels", "no labels"
+TRUE, PERMUTED, NONE = "own", "permuted", "none"
+"""Item labels that an audit is given: the factor of each item, the same in another order, none."""
+Array = NDArray[Any]
 WORDS = ["supported", "not supported", "inconclusive", "nothing to measure"]
 
 
@@ -92,7 +99,9 @@ class Config:
     intercept_sd: float = 1.5
     families: tuple[int, ...] = (21, 11, 7, 6, 5, 5, 5, 4, 4, 4, 3, 2, 1, 1, 1, 1)
     panels: int = 40
-    restarts: int = 4
+    starts: int = 2
+    power_panels: int = 10
+    block: int = 4
     preset: str = "default"
     seed: int = 2026
     kinds: tuple[Kind, ...] = (
@@ -124,20 +133,17 @@ DIMENSIONS = [
 
 @dataclass(frozen=True)
 class Panel:
-    """One simulated panel, screened, with its held-out cells.
+    """One simulated panel with its held-out cells.
 
     Attributes
     ----------
     matrix : ResponseMatrix
-        Subjects with ``family``.
+        Items with ``own`` and ``permuted`` factors, subjects with ``family``; no item is constant.
     splits : Splits
-    labels : mapping of str to Series
-        The item labels that audits of it may be given.
     """
 
     matrix: ResponseMatrix
     splits: Splits
-    labels: Mapping[str, pd.Series]
 
 
 def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> Panel:
@@ -148,24 +154,19 @@ def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> Panel:
     eta = slope * theta[:, factor] + rng.normal(0, config.intercept_sd, factor.size)
     floor = 0.2 if kind.hard else 0.0
     shift = brentq(lambda s: (floor + (1 - floor) * expit(eta + s)).mean() - config.pass_rate, -6, 6)
-    cells = (rng.random(eta.shape) < floor + (1 - floor) * expit(eta + shift)).astype(float)
+    cells = varied_draws(floor + (1 - floor) * expit(eta + shift), rng)
+    labels = np.array([f"factor {f + 1}" for f in factor])
     families = rng.permutation(np.repeat(range(len(config.families)), config.families))
-    names = pd.Index([f"simulated {i:03d}" for i in range(factor.size)], name="item")
-    whole = ResponseMatrix.from_array(
+    matrix = ResponseMatrix.from_array(
         cells,
-        items=pd.DataFrame({"factor": [f"factor {f + 1}" for f in factor]}, index=names),
-        subjects=pd.DataFrame(
-            {"family": families},
-            index=pd.Index([f"simulated {i:02d}" for i in range(len(cells))], name="subject"),
-        ),
+        items=named({"own": labels, "permuted": rng.permutation(labels)}, "item"),
+        subjects=named({"family": families}, "subject"),
+        source=f"simulated: {kind.name}",
     )
-    matrix = irtaudit.screen(whole).matrix
-    true = matrix.items["factor"]
-    permuted = pd.Series(rng.permutation(true), true.index, name="permuted")
-    return Panel(matrix, irtaudit.make_splits(matrix, seed=config.seed), {TRUE: true, PERMUTED: permuted})
+    return Panel(matrix, irtaudit.make_splits(matrix, seed=config.seed))
 
 
-def abilities(kind: Kind, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def abilities(kind: Kind, n: int, rng: np.random.Generator) -> Array:
     """(subject, factor) abilities of mean 0 and variance 1."""
     if kind.hard:
         return np.repeat((rng.gamma(2.0, size=(n, 1)) - 2) / np.sqrt(2), 3, axis=1)
@@ -174,90 +175,186 @@ def abilities(kind: Kind, n: int, rng: np.random.Generator) -> NDArray[np.float6
     return rng.multivariate_normal(np.zeros(3), r, n)
 
 
+def varied_draws(p: Array, rng: np.random.Generator) -> Array:
+    """0/1 responses; an item on which all models agree is drawn again, so that all panels have one shape."""
+    cells = (rng.random(p.shape) < p).astype(float)
+    while (constant := cells.std(axis=0) == 0).any():
+        cells[:, constant] = rng.random((len(p), int(constant.sum()))) < p[:, constant]
+    return cells
+
+
+def named(columns: Mapping[str, Array], axis: str) -> pd.DataFrame:
+    """Covariates of simulated items or subjects."""
+    n = len(next(iter(columns.values())))
+    return pd.DataFrame(columns, index=pd.Index([f"simulated {i:03d}" for i in range(n)], name=axis))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One model fitted to the splits of one panel: what the rule asks of a fit.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    p : (split, subject, item) array
+        Plug-in probabilities of the start with the highest training likelihood of each split.
+    train_log_lik : (split,) array
+    """
+
+    spec: ModelSpec
+    p: Array
+    train_log_lik: Array
+
+    def probabilities(self, split: int = 0) -> Array:
+        """Plug-in probability of a pass for every cell."""
+        return self.p[split]
+
+
+def fitted(config: Config, spec: ModelSpec, panels: Sequence[Panel], first: int) -> list[Fitted]:
+    """One model fitted to every split of several panels of one shape, the first of which has this number."""
+    cells = [np.where(one.splits.training(one.matrix), one.matrix.responses, np.nan) for one in panels]
+    n_splits = len(cells[0])
+    options = {"preset": config.preset, "first": first * n_splits, "workers": 1}
+    starts = [
+        fit_panels(spec, np.concatenate(cells), seed=config.seed + start, **options)
+        for start in range(config.starts)
+    ]
+    lik = np.array([start.train_log_lik for start in starts])
+    p = np.array([start.probabilities() for start in starts])
+    best, rows = np.nanargmax(lik, axis=0), np.arange(lik.shape[1])
+    kept, kept_lik = p[best, rows], lik[best, rows]
+    of_panel = [slice(i * n_splits, (i + 1) * n_splits) for i in range(len(panels))]
+    return [Fitted(spec, kept[part], kept_lik[part]) for part in of_panel]
+
+
+def scored(fit: Fitted, panel: Panel) -> pd.DataFrame:
+    """Columns `BY_SPLIT` of one model on one panel."""
+    heldout, responses = panel.splits.heldout(panel.matrix), panel.matrix.responses
+    rows = pd.DataFrame(
+        {
+            "split": list(map(str, panel.splits.seeds)),
+            "log_loss": log_loss(responses, fit.p, heldout, axis=(-2, -1)),
+            "train_log_lik": fit.train_log_lik,
+            "train_cells": panel.splits.training(panel.matrix).sum(axis=(1, 2)),
+        }
+    )
+    spec = fit.spec
+    identity = {"model": spec.name, "family": spec.family, "structure": spec.structure, "dims": spec.dims}
+    undefined = dict.fromkeys(set(BY_SPLIT) - {*rows, *identity, "note"}, np.nan)
+    return rows.assign(**identity, **undefined, note="")[BY_SPLIT]
+
+
 @dataclass(frozen=True)
 class Audited:
     """What one audit of a panel said.
 
     Attributes
     ----------
-    labels : str
-        That the audit was given.
     verdict : Verdict
     power : float or None
         None where it would not decide.
     losses : DataFrame
-        ``model, split, log_loss, train_log_lik`` of this audit.
-    seconds : float
-        CPU time of the audit, without fits that an earlier audit of the panel shares.
+        ``model, split, log_loss, train_log_lik``.
     """
 
-    labels: str
     verdict: Verdict
     power: float | None
     losses: pd.DataFrame
-    seconds: float
 
 
-def audits(config: Config, kind: Kind, panel: Panel) -> Iterator[Audited]:
-    """Audit a panel once for each set of labels."""
-    shared: dict[str, FitResult] = {}
-    for labels in kind.goals:
-        start = time.process_time()
-        given = [panel.labels[labels]] if labels in panel.labels else []
-        specs = [*DIMENSIONS, *(ModelSpec.confirmatory("2pl", label) for label in given)]
-        shared |= fitted(config, panel, [spec for spec in specs if spec.name not in shared])
-        fits = {spec.name: shared[spec.name] for spec in specs}
-        verdict, power, losses = judged(config, panel, fits)
-        yield Audited(labels, verdict, power, losses, time.process_time() - start)
-
-
-def fitted(config: Config, panel: Panel, specs: Sequence[ModelSpec]) -> dict[str, FitResult]:
-    """Models fitted to the training cells."""
-    options = {"n_restarts": config.restarts, "preset": config.preset, "seed": config.seed, "workers": 1}
-    return irtaudit.fit_all(panel.matrix, specs, panel.splits, **options) if specs else {}
-
-
-def judged(
-    config: Config, panel: Panel, fits: Mapping[str, FitResult]
-) -> tuple[Verdict, float | None, pd.DataFrame]:
-    """Verdict by the audit's rule; panels are simulated for the power only where nothing else is open."""
+def audited(config: Config, panel: Panel, fits: Mapping[str, Fitted]) -> Audited:
+    """Verdict by the audit's rule; panels are simulated for the power only where that decides."""
     matrix, splits = panel.matrix, panel.splits
-    comparison = irtaudit.compare(fits, baselines=irtaudit.additive_baselines(matrix, splits))
-    options = {"clusters": matrix.subjects["family"].tolist(), "seed": config.seed, "workers": 1}
-    verdict, _ = judge_with_gates(comparison, fits, {}, matrix, splits, **options)
-    power = None
+    rows = [additive_baselines(matrix, splits), *(scored(fit, panel) for fit in fits.values())]
+    by_split = pd.concat(rows, ignore_index=True)
+    starts = by_split.loc[by_split["structure"] != "baseline", ["model", "split", "log_loss"]]
+    ratio = splits.heldout(matrix).sum() / splits.training(matrix).sum()
+    comparison = assemble(by_split, starts.assign(restart=0), float(ratio))
+    options = {
+        "clusters": matrix.subjects["family"].tolist(),
+        "n_panels": config.power_panels,
+        "seed": config.seed,
+        "workers": 1,
+    }
+    verdict, power = judge_with_gates(comparison, fits, {}, matrix, splits, **options)
     if "open" in set(verdict.conditions["state"]):
         labelled = [fit.spec for fit in fits.values() if fit.spec.structure == "confirmatory"]
         truth = labelled[0] if labelled else fits[str(verdict.best)].spec
-        full = irtaudit.fit(
-            matrix, truth, n_restarts=config.restarts, preset=config.preset, seed=config.seed, workers=1
-        )
+        full = irtaudit.fit(matrix, truth, n_restarts=1, preset=config.preset, seed=config.seed, workers=1)
         verdict, power = judge_with_gates(comparison, fits, {truth.name: full}, matrix, splits, **options)
-    losses = comparison.by_split[["model", "split", "log_loss", "train_log_lik"]]
-    return verdict, None if power is None else power.power, losses
+    losses = by_split[["model", "split", "log_loss", "train_log_lik"]]
+    return Audited(verdict, None if power is None else power.power, losses)
 
 
-def run_panel(config: Config, number: int, panel: int) -> dict[str, pd.DataFrame]:
-    """Rows of every table for one panel of the kind with that number."""
+def run_panels(config: Config, number: int, numbers: Sequence[int]) -> dict[str, pd.DataFrame]:
+    """Rows of every table for some panels of the kind with that number, which follow each other."""
+    kind = config.kinds[number]
+    panels = [simulate(config, kind, np.random.default_rng([config.seed, number, i])) for i in numbers]
+    free = {spec.name: fitted(config, spec, panels, numbers[0]) for spec in DIMENSIONS}
+    rows: dict[str, list[pd.DataFrame]] = {"verdicts": [], "evidence": [], "losses": []}
+    for labels in kind.goals:
+        given = [confirmatory(config, labels, panel, i) for panel, i in zip(panels, numbers, strict=True)]
+        for p, (panel, i) in enumerate(zip(panels, numbers, strict=True)):
+            start = time.process_time()
+            fits = {name: every[p] for name, every in free.items()} | given[p]
+            audit, key = audited(config, panel, fits), {"kind": kind.name, "panel": i, "labels": labels}
+            row = {**described(audit), "cpu_seconds": time.process_time() - start}
+            evidence = audit.verdict.evidence
+            rows["verdicts"].append(pd.DataFrame([key | row]))
+            rows["evidence"].append(evidence.assign(**key)[[*key, *evidence.columns]])
+            rows["losses"].append(audit.losses.assign(**key)[[*key, *audit.losses.columns]])
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in rows.items()}
+
+
+def confirmatory(config: Config, labels: str, panel: Panel, number: int) -> dict[str, Fitted]:
+    """The confirmatory model by these labels; none without labels."""
+    if labels == NONE:
+        return {}
+    spec = ModelSpec.confirmatory("2pl", panel.matrix.items[labels])
+    return {spec.name: fitted(config, spec, [panel], number)[0]}
+
+
+def described(audit: Audited) -> dict[str, object]:
+    """One audit in a row."""
+    verdict = audit.verdict
+    return {
+        "word": verdict.word,
+        "best": verdict.best,
+        "gain": verdict.gain.estimate,
+        "gain_low": verdict.gain.low,
+        "margin": verdict.margin,
+        "power": audit.power,
+        "failed": ", ".join(sorted(set(verdict.challengers) - set(verdict.evidence["challenger"]))),
+    }
+
+
+def checked(config: Config, number: int, panel: int, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The audits of one panel once more, by `run_audit` with its own defaults, beside those of the study."""
     kind = config.kinds[number]
     simulated = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
-    rows: dict[str, list[pd.DataFrame]] = {"verdicts": [], "evidence": [], "losses": []}
-    for audit in audits(config, kind, simulated):
-        verdict, key = audit.verdict, {"kind": kind.name, "panel": panel, "labels": audit.labels}
-        row = {
-            "word": verdict.word,
-            "best": verdict.best,
-            "gain": verdict.gain.estimate,
-            "gain_low": verdict.gain.low,
-            "margin": verdict.margin,
-            "power": audit.power,
-            "failed": ", ".join(sorted(set(verdict.challengers) - set(verdict.evidence["challenger"]))),
-            "cpu_seconds": audit.seconds,
-        }
-        rows["verdicts"].append(pd.DataFrame([key | row]))
-        rows["evidence"].append(verdict.evidence.assign(**key)[[*key, *verdict.evidence.columns]])
-        rows["losses"].append(audit.losses.assign(**key)[[*key, *audit.losses.columns]])
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in rows.items()}
+    rows = []
+    for labels in kind.goals:
+        start = time.process_time()
+        result = irtaudit.run_audit(
+            simulated.matrix,
+            factors=[] if labels == NONE else [labels],
+            cluster="family",
+            structured=False,
+            workers=1,
+        )
+        key = {"kind": kind.name, "panel": panel, "labels": labels}
+        same = (verdicts[list(key)] == pd.Series(key)).all(axis=1)
+        power = result.power.power if result.power else np.nan
+        rows.append(
+            key
+            | {
+                "word": result.verdict.word,
+                "power": power,
+                "word_of_the_study": verdicts.loc[same, "word"].squeeze(),
+                "cpu_seconds": time.process_time() - start,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def summarise(config: Config, verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -297,16 +394,24 @@ def in_words(goal: Goal) -> str:
     return f"{goal.word}: " + (f"at least {goal.at_least}" if goal.at_least else f"at most {goal.at_most}")
 
 
-def missing_panels(config: Config, verdicts: pd.DataFrame, at_most: int) -> list[tuple[int, int]]:
-    """Numbers of the kinds and panels that are not there yet, the first panel of every kind first."""
-    done = set(zip(verdicts["kind"], verdicts["panel"], strict=True))
+def missing_panels(config: Config, found: pd.DataFrame, at_most: int) -> list[tuple[int, list[int]]]:
+    """Kinds by number and blocks of their panels that are not there yet, the first of every kind first."""
+    done = set(zip(found["kind"], found["panel"], strict=True))
     wanted = [
-        (panel, number)
+        (
+            start,
+            number,
+            [p for p in range(start, min(start + config.block, at_most)) if (kind.name, p) not in done],
+        )
         for number, kind in enumerate(config.kinds)
-        for panel in range(at_most)
-        if (kind.name, panel) not in done
+        for start in range(0, at_most, config.block)
     ]
-    return [(number, panel) for panel, number in sorted(wanted)]
+    return [(number, panels) for _, number, panels in sorted(wanted) if panels]
+
+
+def read(file: Path) -> pd.DataFrame:
+    """What an earlier run left."""
+    return pd.read_csv(file) if file.exists() else pd.DataFrame(columns=["kind", "panel", "labels", "word"])
 
 
 def main() -> None:
@@ -315,41 +420,49 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--panels", type=int, default=Config.panels, help="at most so many of each kind")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop then; run again to go on")
-    parser.add_argument("--check", action="store_true", help="the first panels again, with 20 restarts")
+    parser.add_argument("--check", action="store_true", help="the first panels again, by run_audit itself")
     arguments = parser.parse_args()
-    config, out, started = Config(), arguments.out, time.monotonic()
-    names = {"verdicts": "verdicts", "evidence": "evidence", "losses": "losses"}
-    if arguments.check:
-        config, names = Config(restarts=20), {"verdicts": "check"}
+    config, out, ends = Config(), arguments.out, time.monotonic() + 60 * arguments.minutes
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
-    files = {table: out / f"{name}.csv" for table, name in names.items()}
-    empty = pd.DataFrame(columns=["kind", "panel"])
-    tables = {table: pd.read_csv(file) if file.exists() else empty for table, file in files.items()}
-    left = missing_panels(config, tables["verdicts"], arguments.panels)
-    while left and time.monotonic() - started < 60 * arguments.minutes:
-        found = run_panel(config, *left.pop(0))
-        for table, file in files.items():
-            parts = [part for part in (tables[table], found[table]) if len(part)]
-            tables[table] = pd.concat(parts, ignore_index=True).round(6)
-            tables[table].to_csv(file, index=False)
-    print(f"{len(left)} panels left")
     if arguments.check:
+        check(replace(config, block=1), out, arguments.panels, ends)
         return
+    tables = {name: read(out / f"{name}.csv") for name in ("evidence", "losses", "verdicts")}
+    left = missing_panels(config, tables["verdicts"], arguments.panels)
+    while left and time.monotonic() < ends:
+        found = run_panels(config, *left.pop(0))
+        tables = {name: appended(found[name], out / f"{name}.csv") for name in tables}
+    print(f"{len(left)} blocks of panels left")
     summary = summarise(config, tables["verdicts"]).round(3)
     summary.to_csv(out / "summary.csv", index=False)
     print(summary.to_string(index=False))
-    provenance = {
-        "config": asdict(config),
-        "versions": {
-            "irtaudit": irtaudit.__version__,
-            "numpy": np.__version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
-        "command": "OMP_NUM_THREADS=1 python experiments/verdict/run.py",
+    versions = {
+        "irtaudit": irtaudit.__version__,
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
     }
+    command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py"
+    provenance = {"config": asdict(config), "versions": versions, "command": command}
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+
+
+def check(config: Config, out: Path, at_most: int, ends: float) -> None:
+    """Audit the first panels of every kind again, one at a time."""
+    found, verdicts = read(out / "check.csv"), read(out / "verdicts.csv")
+    left = missing_panels(config, found, at_most)
+    while left and time.monotonic() < ends:
+        number, (panel,) = left.pop(0)
+        found = appended(checked(config, number, panel, verdicts), out / "check.csv")
+    agree = (found["word"] == found["word_of_the_study"]).sum()
+    print(f"{len(left)} panels left; {agree} of {len(found)} words agree")
+
+
+def appended(rows: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """The table with more rows, as its file now has it."""
+    rows.round(6).to_csv(file, mode="a", header=not file.exists(), index=False)
+    return read(file)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ def judge_with_gates(
     challengers: Sequence[str] | None = None,
     rule: Rule = DEFAULT_RULE,
     correlation: float = POWER_CORRELATION,
+    n_panels: int = N_PANELS,
     seed: int = 0,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -66,6 +67,8 @@ def judge_with_gates(
         As in :func:`irtaudit.dimensionality.verdict.judge`.
     correlation : float
         Of every pair of simulated factors.
+    n_panels : int
+        Simulated for the power.
     seed : int
     workers : int, optional
     progress : callable, optional
@@ -92,6 +95,7 @@ def judge_with_gates(
             splits,
             best=fits[str(first.best)].spec,
             challengers=[fits[name].spec for name in names],
+            n_panels=n_panels,
             correlation=correlation,
             margin_share=rule.margin_share,
             seed=seed,
