@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -81,24 +80,42 @@ def log_kind(path: str | Path) -> LogKind | None:
 
 
 def files_at(path: str | Path) -> list[Path]:
-    """The file, the files below a folder, or those that a glob names; sorted, hidden ones left out."""
+    """The file, the files below a folder, or those that a glob names; sorted, hidden ones left out.
+
+    Links to folders are not followed below a folder or by ``**``, and a file with several names is there once.
+    """
     place = Path(path)
     if place.is_dir():
         inside = [one for one in place.rglob("*") if not _hidden(one.relative_to(place))]
     else:
-        inside = (
-            [place]
-            if place.exists()
-            else [
-                Path(name)
-                for name in glob.glob(str(path), recursive=True)  # noqa: PTH207 - any folder, ** too
-            ]
-        )
-    files = sorted(one for one in inside if one.is_file())
+        inside = [place] if place.exists() else _matching(place)
+    files = _once(one for one in inside if one.is_file())
     if not files:
         empty = "is a folder without files" if place.is_dir() else "there is no such file or folder"
         raise DataError(f"{path}: {empty}")
     return files
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """What a glob names; pathlib's own, because that of the module glob follows links in circles."""
+    first = next((i for i, part in enumerate(pattern.parts) if set(part) & set("*?[")), None)
+    if first is None:
+        return []
+    base = Path(*pattern.parts[:first])
+    try:
+        return [
+            one for one in base.glob(str(Path(*pattern.parts[first:]))) if not _hidden(one.relative_to(base))
+        ]
+    except ValueError as error:
+        raise DataError(f"{pattern} is no pattern: {error}") from None
+
+
+def _once(files: Iterable[Path]) -> list[Path]:
+    """The files, sorted; of several names of one file the one with the fewest links on its way."""
+    names: dict[Path, Path] = {}
+    for file in sorted(files, key=lambda one: (sum(map(Path.is_symlink, (one, *one.parents))), one)):
+        names.setdefault(file.resolve(), file)
+    return sorted(names.values())
 
 
 def _hidden(path: Path) -> bool:

@@ -440,6 +440,40 @@ def test_hidden_files_are_no_logs_and_an_empty_glob_is_said(tmp_path: Path) -> N
         read_logs(tmp_path)
 
 
+@pytest.mark.parametrize("relative", [False, True])
+def test_links_are_not_followed_in_circles_and_a_file_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
+) -> None:
+    run = tmp_path / "logs" / "org__m"
+    shutil.copytree(FIXTURES / "lm_eval" / "simulated__dummy-a", run)
+    for loop in (run / "up", tmp_path / "logs" / "down"):
+        loop.symlink_to(tmp_path / "logs", target_is_directory=True)
+    (tmp_path / "logs" / "another").symlink_to(run, target_is_directory=True)
+    (run / "samples_latest.jsonl").symlink_to(next(run.glob("samples_sums_mc*")))
+    (run / "samples_gone.jsonl").symlink_to(run / "nowhere")
+    monkeypatch.chdir(tmp_path)
+    for path in ("logs", "logs/**/*.jsonl", "logs/*/*.jsonl", "*/org__m/*", "logs/org__m"):
+        files = read_logs(path if relative else tmp_path / path).files
+        assert files["model"].tolist() == ["org/m"] * 2, path
+        assert files["task"].tolist() == ["sums_gen", "sums_mc"], path
+
+
+def test_globs_find_what_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(FIXTURES / "lm_eval", tmp_path / "a" / "b")
+    (tmp_path / "a" / ".hidden").mkdir()
+    shutil.copy(next((FIXTURES / "lm_eval").rglob("*mc*")), tmp_path / "a" / ".hidden")
+    monkeypatch.chdir(tmp_path)
+    for pattern in (
+        "a/**/*.jsonl",
+        "*/b/simulated__dummy-[ab]/*.jsonl",
+        str(tmp_path / "a" / "b" / "*" / "*"),
+    ):
+        assert len(read_logs(pattern).files) == 4, pattern
+    assert len(read_logs("a/b/simulated__dummy-?/samples_sums_mc_*").files) == 2
+    with pytest.raises(DataError, match=r"a/\*\*b: there is no such file|is no pattern"):
+        read_logs("a/**b")
+
+
 def test_selecting_what_is_not_there_lists_what_is() -> None:
     logs = read_logs(FIXTURES / "lm_eval")
     with pytest.raises(DataError, match="has no task 'gsm8k'; it has 'sums_gen', 'sums_mc'"):
