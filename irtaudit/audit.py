@@ -32,6 +32,7 @@ from irtaudit.dif.groups import Groups
 from irtaudit.dif.options import DifOptions
 from irtaudit.dif.present import present as present_groups
 from irtaudit.dif.result import DifResult
+from irtaudit.dif.scopes import with_scopes
 from irtaudit.dif.words import TERMS as GROUP_TERMS
 from irtaudit.dif.words import summary as groups_summary
 from irtaudit.dimensionality.baselines import additive_baselines
@@ -290,11 +291,13 @@ def run_audit(
             device=device,
             progress=_stage(progress, "Simulated panels with one dimension"),
         )
-    compared = None
-    if pairs and full:
+    compared, matching = None, with_scopes(full.values())
+    if pairs and not matching:
+        notes.append("the groups were not compared: no model of this audit gives an ability to match them on")
+    if pairs and matching:
         compared = compare_groups(
             kept,
-            list(full.values()),
+            matching,
             pairs,
             cluster=family,
             options=DifOptions(seed=seed),
@@ -709,8 +712,12 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     """
     with filling(folder, KIND, result.settings):
         page = sections(result)
-        for name, table in tables(result).items():
+        written = tables(result)
+        for name, table in written.items():
             write_csv(table, folder / f"{name}.csv")
+        for earlier in folder.glob("dif*.csv"):
+            if earlier.stem not in written:  # of groups that are no longer compared
+                earlier.unlink(missing_ok=True)
         _write_figures(page, folder / "figures")
         text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
         atomic_write(folder / "audit.json", text + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,20 @@ def scopes_of(fit: FitResult, matrix: ResponseMatrix) -> tuple[Scope, ...]:
             f"Every item of {fit.spec.name} loads on several factors, so no scope has its own ability."
         )
     return tuple(scope for scope in scopes if len(scope.items))
+
+
+def with_scopes(fits: Iterable[FitResult]) -> list[FitResult]:
+    """Those fits on whose abilities groups can be matched, see :func:`scopes_of`.
+
+    Parameters
+    ----------
+    fits : iterable of FitResult
+    """
+    return [
+        fit
+        for fit in fits
+        if fit.spec.structure != "exploratory" and (fit.spec.pattern(len(fit.items)).sum(axis=1) == 1).any()
+    ]
 
 
 def _check(fit: FitResult, matrix: ResponseMatrix) -> None:
