@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from irtaudit.data.cells import shown
 from irtaudit.data.files import MAX_BYTES
-from irtaudit.data.json_files import kind_of, read_json_list, read_json_object
-from irtaudit.data.logs import SCORED, UNSCORED, Answer, Collector, LogFile, Logs, label
+from irtaudit.data.json_files import as_float, kind_of, read_json_list, read_json_object
+from irtaudit.data.logs import MOST_TRIALS, SCORED, UNSCORED, Answer, Collector, LogFile, Logs, label
 from irtaudit.errors import DataError
 
 RUN_FILES = ("run_spec.json", "instances.json", "display_predictions.json")
@@ -157,8 +158,8 @@ def _predictions(
 
 def _key(entry: dict[str, Any], place: str) -> tuple[str, int]:
     trial = entry.get("train_trial_index", 0)
-    if isinstance(trial, bool) or not isinstance(trial, int):
-        raise DataError(f"{place}: 'train_trial_index' is {trial!r}, expected a whole number")
+    if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial < MOST_TRIALS:
+        raise DataError(f"{place}: 'train_trial_index' is {shown(trial)}, expected 0, 1, 2, ...")
     return _text(entry, "instance_id", place), trial
 
 
@@ -176,7 +177,7 @@ def _scores(entry: dict[str, Any], place: str) -> dict[str, float]:
     for name, value in stats.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise DataError(f"{place}: {name!r} is {value!r}, expected a number")
-    return {name: np.nan if value is None else float(value) for name, value in stats.items()}
+    return {name: np.nan if value is None else as_float(value) for name, value in stats.items()}
 
 
 def _per_instance_stats(path: Path, max_bytes: int) -> dict[tuple[str, int], dict[str, float]]:
@@ -198,7 +199,7 @@ def _means(stats: Any, place: str) -> Iterator[tuple[str, float]]:
         except (TypeError, KeyError):
             raise DataError(f"{place}: a statistic has no name") from None
         if isinstance(mean, int | float):
-            yield str(name), float(mean)
+            yield str(name), as_float(mean)
 
 
 def _references(instance: dict[str, Any]) -> list[dict[str, Any]]:

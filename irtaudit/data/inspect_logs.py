@@ -11,8 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from irtaudit.data.cells import shown
 from irtaudit.data.files import MAX_BYTES
-from irtaudit.data.logs import CANCELLED, ERROR, SCORED, UNSCORED, Answer, Collector, LogFile, Logs, label
+from irtaudit.data.json_files import as_float
+from irtaudit.data.logs import (
+    CANCELLED,
+    ERROR,
+    MOST_TRIALS,
+    SCORED,
+    UNSCORED,
+    Answer,
+    Collector,
+    LogFile,
+    Logs,
+    label,
+)
 from irtaudit.data.responses import listed
 from irtaudit.errors import DataError, PlanError, StorageError
 
@@ -21,6 +34,7 @@ VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true":
 """What Inspect's letters and words count, as in its own `value_to_float`."""
 
 _RETRIED = "a later log is a retry or a copy of the same run"
+_ARCHIVE_DAMAGE = (EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _DAMAGE = (ValueError, KeyError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
@@ -113,17 +127,34 @@ def _run(log: Any) -> tuple[str, str, str]:
 def _refuse_too_large(path: Path, max_bytes: int) -> None:
     """Inspect unpacks without limits, so what is to be unpacked is looked at before."""
     try:
-        size = path.stat().st_size
-        if path.suffix == ".eval":
-            with zipfile.ZipFile(path) as archive:
-                parts = archive.infolist()
-            size = sum(part.file_size for part in parts if not part.filename.startswith("samples/"))
-    except zipfile.BadZipFile:
-        raise DataError(f"{path} is not an Inspect log, or is cut off: not a whole zip archive") from None
+        size = _unpacked_size(path, max_bytes) if path.suffix == ".eval" else path.stat().st_size
+    except _ARCHIVE_DAMAGE as error:
+        raise DataError(
+            f"{path} is not an Inspect log, or is cut off: not a whole zip archive ({error})"
+        ) from None
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
     if size > max_bytes:
         raise DataError(f"{path} unpacks to more than {max_bytes:,} bytes; raise the limit (--max-bytes)")
+
+
+def _unpacked_size(path: Path, most: int) -> int:
+    """Bytes of all parts but the samples, which are not read; counted only until they are more than `most`.
+
+    Parts are unpacked here, because an archive may lie about their sizes; its own words are tried first.
+    """
+    with zipfile.ZipFile(path) as archive:
+        parts = [part for part in archive.infolist() if not part.filename.startswith("samples/")]
+        size = sum(part.file_size for part in parts)
+        if size > most:
+            return size
+        size = 0
+        for part in parts:
+            part.file_size = 2**62  # zipfile would stop where the archive says that the part ends
+            with archive.open(part) as stream:
+                while size <= most and (piece := stream.read(2**20)):
+                    size += len(piece)
+        return size
 
 
 def _first_line(error: BaseException) -> str:
@@ -133,6 +164,11 @@ def _first_line(error: BaseException) -> str:
 def _collect(found: Collector, path: Path, log: Any, samples: list[Any], offset: int) -> int:
     """Put the rows of one log into `found`, its trials counted from `offset`; return the last trial."""
     model, task = str(log.eval.model), str(log.eval.task)
+    odd = [sample for sample in samples if not 0 < int(sample.epoch) <= MOST_TRIALS]
+    if odd:
+        raise DataError(
+            f"{path}: sample {odd[0].id!r} has the epoch {shown(odd[0].epoch)}, expected 1, 2, ..."
+        )
     metrics = list(dict.fromkeys(metric for sample in samples for metric, *_ in _scores(sample.scores or {})))
     lacking = _not_run(log, samples)
     status = CANCELLED if log.status in ("cancelled", "started") else ERROR
@@ -175,7 +211,7 @@ def _scores(scores: Mapping[str, Any]) -> Iterator[tuple[str, float, bool, str |
 def _number(value: Any) -> float:
     """A score as a number; NaN for what is none."""
     if isinstance(value, bool | int | float):
-        return float(value)
+        return as_float(value)
     text = value.strip() if isinstance(value, str) else ""
     if text in VALUES or text.lower() in VALUES:
         return VALUES.get(text, VALUES.get(text.lower(), np.nan))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,14 @@ def _line_object(line: str, place: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{place}: found {kind_of(content)}, expected one object a line")
     return content
+
+
+def as_float(value: float) -> float:
+    """A JSON number as float; infinite where it is a whole number too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def kind_of(value: object) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from irtaudit.data.cells import shown
 from irtaudit.data.files import MAX_BYTES
-from irtaudit.data.json_files import read_json_lines
+from irtaudit.data.json_files import as_float, read_json_lines
 from irtaudit.data.logs import SCORED, UNSCORED, Answer, Collector, LogFile, Logs, label
 from irtaudit.errors import DataError
 
@@ -38,7 +39,8 @@ def read_lm_eval(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) -> 
 
     The model is the folder's name, `__` read as `/`, as the harness writes it. A metric is called as in the
     harness's tables: ``exact_match,strict-match``. Of several runs of a task in one folder the latest counts;
-    the others are listed as "superseded". A metric that is not one number (perplexities, say) is left out.
+    the others are listed as "superseded". Runs in several folders of one name are further trials. A metric
+    that is not one number (perplexities, say) is left out.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ def read_lm_eval(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) -> 
     """
     found = Collector(source)
     documents: dict[tuple[str, str], tuple[str, str]] = {}
+    runs: dict[tuple[str, str], list[Path]] = {}
     for path, superseded in _latest(paths):
         model, task = path.parent.resolve().name.replace("__", "/"), _task(path)
         if superseded:
@@ -72,7 +75,11 @@ def read_lm_eval(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) -> 
             )
             continue
         rows = list(_rows(path, model, task, documents, max_bytes))
-        found.answers += rows
+        same = runs.setdefault((model, task), [])
+        if same:
+            found.notes.append(f"{path}: another run of {task} by {model}, after {same[0]}: a further trial")
+        found.answers += [row._replace(trial=len(same)) for row in rows]
+        same.append(path)
         found.subjects.setdefault(model, {})
         found.files.append(LogFile(str(path), model, task, "read", len(rows), "" if rows else "no samples"))
     return found.logs()
@@ -149,12 +156,14 @@ def _metrics(sample: dict[str, Any], place: str) -> dict[str, float]:
     """Metrics that are one number, or null; older files do not list which keys are metrics."""
     listed = sample.get("metrics")
     names = listed if isinstance(listed, list) else [key for key in sample if key not in _NO_METRICS]
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{place}: 'metrics' is {shown(names)}, expected names of metrics")
     lacking = [name for name in names if name not in sample]
     if lacking:
         raise DataError(f"{place}: metric {lacking[0]!r} is announced and not there")
     values = {name: sample[name] for name in names}
     return {
-        name: np.nan if value is None else float(value)
+        name: np.nan if value is None else as_float(value)
         for name, value in values.items()
         if value is None or isinstance(value, bool | int | float)
     }

@@ -14,6 +14,7 @@ from irtaudit.errors import DataError
 
 SCORED, UNSCORED, ERROR, CANCELLED = "scored", "unscored", "error", "cancelled"
 STATUSES = (SCORED, UNSCORED, ERROR, CANCELLED)
+MOST_TRIALS = 2**31
 LONGEST_LABEL = 200
 """Answers longer than this are free text, not labels, and are left out of the rows."""
 

@@ -82,7 +82,7 @@ def log_kind(path: str | Path) -> LogKind | None:
 def files_at(path: str | Path) -> list[Path]:
     """The file, the files below a folder, or those that a glob names; sorted, hidden ones left out.
 
-    Links to folders are not followed below a folder or by ``**``, and a file with several names is there once.
+    Links to folders are not followed below a folder, and a file with several names is there once.
     """
     place = Path(path)
     if place.is_dir():

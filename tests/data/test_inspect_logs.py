@@ -199,6 +199,14 @@ def test_samples_that_broke_off_are_errors_not_fails(edited: Callable[..., Path]
 
 
 @Reader
+@pytest.mark.parametrize("epoch", [0, -1, 10**30])
+def test_an_epoch_that_cannot_be_is_refused(edited: Callable[..., Path], epoch: int) -> None:
+    path = edited("x.json", lambda content: content["samples"][1].update(epoch=epoch))
+    with pytest.raises(DataError, match=rf"x\.json: sample 2 has the epoch {epoch}, expected 1, 2"):
+        read_logs(path)
+
+
+@Reader
 @pytest.mark.parametrize(
     ("value", "score", "valid"),
     [
@@ -212,6 +220,7 @@ def test_samples_that_broke_off_are_errors_not_fails(edited: Callable[..., Path]
         (0.3, 0.3, True),
         ("0.3", 0.3, True),
         (7, 7.0, True),
+        pytest.param(10**400, float("inf"), True, id="large"),
         ("a long story", None, True),
         ([1, 0], None, True),
     ],
@@ -287,6 +296,45 @@ def test_what_would_unpack_to_too_much_is_refused_unread(tmp_path: Path) -> None
         archive.writestr("_journal/more.json", b" " * 10_000_000)
     with pytest.raises(DataError, match="unpacks to more than 5,000,000 bytes"):
         read_logs(tmp_path, max_bytes=5_000_000)
+
+
+def test_an_archive_that_lies_about_its_sizes_is_refused_unread(tmp_path: Path) -> None:
+    """Inspect's reader believes no size and unpacks to the end, so that this one would fill the memory."""
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(FIXTURES / "log_formats.eval") as whole, zipfile.ZipFile(path, "w") as archive:
+        for name in whole.namelist():
+            content = b"[" + b" " * 10_000_000 + b"]" if name == "summaries.json" else whole.read(name)
+            archive.writestr(name, content, zipfile.ZIP_DEFLATED)
+    said, lie = ((n).to_bytes(4, "little") for n in (10_000_002, 2))
+    content = path.read_bytes()
+    assert content.count(said) == 2  # before the part, and in the archive's list
+    path.write_bytes(content.replace(said, lie))
+
+    def unread(*_: Any, **__: Any) -> None:
+        raise AssertionError("read")
+
+    module = ModuleType("inspect_ai.log")
+    module.__dict__.update(read_eval_log=unread, read_eval_log_sample_summaries=unread)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
+        patch.setitem(sys.modules, "inspect_ai.log", module)
+        with pytest.raises(DataError, match=r"x\.eval unpacks to more than 5,000,000 bytes"):
+            read_logs(path, max_bytes=5_000_000)
+        path.write_bytes(content[:-200].replace(b"PK\x01\x02", b"PK\x01\x03") + content[-200:])
+        with pytest.raises(DataError, match=r"x\.eval is not an Inspect log, or is cut off"):
+            read_logs(path)
+
+
+@Reader
+def test_names_that_lead_out_of_the_archive_write_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "x.eval"
+    path.parent.mkdir()
+    shutil.copy(FIXTURES / "log_formats.eval", path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("../escaped.json", "[]")
+        archive.writestr(str(tmp_path / "absolute.json"), "[]")
+    assert len(read_logs(path).rows) == 1
+    assert [one.name for one in tmp_path.rglob("*")] == ["logs", "x.eval"]
 
 
 def test_without_inspect_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

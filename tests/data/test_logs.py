@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from helm_bucket import MODELS, safety_files
 
+from irtaudit.data import read_responses
 from irtaudit.data.helm import read_helm, run_task
 from irtaudit.data.lm_eval import SAMPLES
 from irtaudit.data.logs import CANCELLED, ERROR, LONGEST_LABEL, SCORED, UNSCORED, Logs
@@ -152,6 +153,11 @@ def test_a_task_is_the_run_without_its_model(name: str, task: str) -> None:
             lambda c: c[2].update(train_trial_index="one"),
             r"entry 3: 'train_trial_index' is 'one'",
         ),
+        (
+            "display_predictions.json",
+            lambda c: c[2].update(train_trial_index=10**30),
+            r"entry 3: 'train_trial_index' is 10+, expected 0, 1, 2",
+        ),
     ],
 )
 def test_a_damaged_run_is_named_with_its_entry(
@@ -189,6 +195,24 @@ def test_byte_order_marks_line_ends_and_gzip_do_not_matter(helm: Path) -> None:
         text = json.dumps(json.loads(path.read_text()), indent=1)
         path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
     pd.testing.assert_frame_equal(read_helm(helm).rows, before)
+
+
+def test_numbers_too_large_for_a_float_are_scores_outside_0_to_1(helm: Path) -> None:
+    def edit(predictions: list[Any]) -> None:
+        predictions[0]["stats"]["safety_score"] = 10**400
+        predictions[1]["stats"]["safety_score"] = -(10**400)
+
+    change(helm / RUN / "display_predictions.json", edit)
+    stats = [{"instance_id": "id2", "stats": [{"name": {"name": "large"}, "mean": 10**400}]}]
+    (helm / RUN / "per_instance_stats.json").write_text(json.dumps(stats))
+    rows = read_helm(helm, scenario="xstest").rows.set_index(["model", "item", "metric"])["score"]
+    assert rows[MODELS[2], "id0", "safety_score"] == np.inf
+    assert rows[MODELS[2], "id1", "safety_score"] == -np.inf
+    assert rows[MODELS[2], "id2", "large"] == np.inf
+    with pytest.raises(
+        DataError, match=r"item 'id0', metric 'safety_score': the score is inf, outside 0 to 1"
+    ):
+        read_responses(helm, task="xstest", metric="safety_score", pass_at=1.0)
 
 
 @pytest.mark.parametrize("tags", [None, "correct", 1e999, {"correct": 1}])
@@ -286,10 +310,28 @@ def test_the_latest_run_of_a_folder_counts(lm_eval: Callable[..., Path], tmp_pat
     assert "samples_t_2026-01-01T00-00-00.1.jsonl (org/m) was left out" in logs.notes[0]
 
 
+def test_runs_of_one_model_in_several_folders_are_trials(
+    lm_eval: Callable[..., Path], tmp_path: Path
+) -> None:
+    for folder, score in (("a", 0.0), ("b", 1.0)):
+        (tmp_path / folder).mkdir()
+        lm_eval([sample(0, acc=score)], model=f"{folder}/org__m")
+    logs = read_logs(tmp_path)
+    assert logs.rows[["model", "trial", "score"]].to_numpy().tolist() == [
+        ["org/m", 0, 0.0],
+        ["org/m", 1, 1.0],
+    ]
+    assert "another run of t by org/m, after" in logs.notes[0]
+    with pytest.raises(DataError, match="item '0' has several trials"):
+        read_responses(tmp_path)
+    assert read_responses(tmp_path, trials="first").responses.tolist() == [[0.0]]
+
+
 def test_old_and_odd_samples(lm_eval: Callable[..., Path], tmp_path: Path) -> None:
     old = {"doc_id": 1, "target": "x", "resps": [["a"]], "filtered_resps": ["a"], "acc": True, "f1": 0.25}
     perplexity = {"doc_id": 2, "target": "", "filtered_resps": [-3.2], "word_perplexity": [-3.2, 7]}
-    lm_eval([old, perplexity, sample(3, acc=None), sample(4, filtered_resps=["a" * (LONGEST_LABEL + 1)])])
+    long = sample(4, filtered_resps=["a" * (LONGEST_LABEL + 1)])
+    lm_eval([old, perplexity, sample(3, acc=None), long, sample(5, acc=10**400)])
     rows = read_logs(tmp_path).rows
     assert list(zip(rows["item"], rows["metric"], rows["status"], strict=True)) == [
         ("1", "acc,none", SCORED),
@@ -297,9 +339,11 @@ def test_old_and_odd_samples(lm_eval: Callable[..., Path], tmp_path: Path) -> No
         ("2", "", UNSCORED),
         ("3", "acc,none", UNSCORED),
         ("4", "acc,none", SCORED),
+        ("5", "acc,none", SCORED),
     ]
     assert rows["score"].tolist()[:2] == [1.0, 0.25]
-    assert rows["answer"].tolist()[-1] is None
+    assert rows["score"].tolist()[-1] == np.inf
+    assert rows["answer"].tolist()[-2] is None
 
 
 @pytest.mark.parametrize(
@@ -311,6 +355,7 @@ def test_old_and_odd_samples(lm_eval: Callable[..., Path], tmp_path: Path) -> No
         ([sample(True)], "line 1: doc_id is True"),
         ([{"question": 1}], "doc_id is None, expected the number of a document; is this a samples file?"),
         ([sample(0, metrics=["acc", "f1"])], "line 1: metric 'f1' is announced and not there"),
+        ([sample(0, metrics=[["acc"]])], r"line 1: 'metrics' is \[\['acc'\]\], expected names of metrics"),
         ([], "is empty; expected JSON lines"),
     ],
 )
