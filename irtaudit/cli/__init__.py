@@ -7,12 +7,15 @@ so that asking for help costs nothing.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from io import TextIOWrapper
+from threading import Timer, main_thread
 from typing import IO, Any
 
 import click
@@ -44,6 +47,7 @@ Exit codes:
     3  network, disk or memory
    70  a mistake in irtaudit itself: please report it
   130  interrupted
+  141  whoever read the output left (| head)
 """
 
 
@@ -98,12 +102,72 @@ def error_boundary(debug: bool) -> Iterator[None]:
         raise
     except BrokenPipeError:
         # The reader of our output has left (`| head`): stay quiet, at the interpreter's last flush too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise click.exceptions.Exit(141) from None
     except (Exception, KeyboardInterrupt) as error:  # the last frame before the shell answers for all of them
         if debug:
             traceback.print_exc()
         raise failure_of(error) from error
+
+
+def open_streams() -> None:
+    """Give the process the standard streams that its parent closed, and let them write any name.
+
+    A closed stream (`>&-`) is as if it led nowhere; otherwise the next file to be opened would take its
+    number, and receive what is printed. What a stream's encoding lacks is written as an escape.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.dup(number), "r" if name == "stdin" else "w", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def check_arguments(arguments: Iterable[str]) -> None:
+    """Refuse what could not be written into a report at the end of the work.
+
+    Raises
+    ------
+    Failure
+        When an argument is not text.
+    """
+    for argument in arguments:
+        if argument.encode("utf-8", "replace").decode() != argument:
+            encoding = sys.getfilesystemencoding()
+            raise Failure(
+                f"{argument!r} is not text in this terminal's encoding ({encoding}). Rename the file, type "
+                "it anew, or set a UTF-8 locale (LC_ALL=C.UTF-8).",
+                2,
+            )
+
+
+@contextmanager
+def heard_interrupts() -> Iterator[None]:
+    """Deliver again a ctrl-C that Python drops.
+
+    What is raised while a destructor or the callback of a weak reference runs goes nowhere, KeyboardInterrupt
+    included, and importing a module runs such a callback for every module it imports.
+    """
+    hook = sys.unraisablehook
+
+    def deliver(dropped: sys.UnraisableHookArgs) -> None:
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            # not from here: what this function raises is dropped as well
+            Timer(0.01, signal.pthread_kill, (main_thread().ident, signal.SIGINT)).start()
+        else:
+            hook(dropped)
+
+    sys.unraisablehook = deliver
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
 
 
 @contextmanager
@@ -136,9 +200,22 @@ class Commands(click.Group):
         command: click.Command = import_module(COMMANDS[cmd_name]).command
         return command
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line."""
+        open_streams()
+        return super().main(*arguments, **options)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the arguments; --help and --version print here."""
+        with error_boundary(debug=bool(os.environ.get("IRTAUDIT_DEBUG"))):
+            check_arguments(args)
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
-        with error_boundary(ctx.params["debug"]), plain_warnings():
+        with error_boundary(ctx.params["debug"]), heard_interrupts(), plain_warnings():
             return super().invoke(ctx)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irtaudit.cli.reading import reading_options
+from irtaudit.cli.reading import PLACE, reading_options
 
 if TYPE_CHECKING:
     from irtaudit.audit import AuditResult, Progress
@@ -54,15 +54,14 @@ PLACES = {
 DEMO_FACTORS = ("repo",)
 DEMO_GROUPS = ("developer:OpenAI,Anthropic",)
 DEMO_CLAIM = "SWE-bench Verified score = one coding ability"
-_FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("responses", metavar="RESPONSES", type=_FILE, required=False)
-@click.option("--plan", metavar="FILE", type=_FILE, help="Plan, as `irtaudit plan init` writes it.")
+@click.argument("responses", metavar="RESPONSES", type=PLACE, required=False)
+@click.option("--plan", metavar="FILE", type=PLACE, help="Plan, as `irtaudit plan init` writes it.")
 @click.option("--demo", is_flag=True, help="Audit the bundled SWE-bench Verified panel instead of a file.")
-@click.option("--items", metavar="FILE", type=_FILE, help="Table that describes the items, a row each.")
-@click.option("--subjects", metavar="FILE", type=_FILE, help="Table that describes the subjects, a row each.")
+@click.option("--items", metavar="FILE", type=PLACE, help="Table that describes the items, a row each.")
+@click.option("--subjects", metavar="FILE", type=PLACE, help="Table that describes the subjects, a row each.")
 @click.option(
     "--factors",
     metavar="COLUMN",
@@ -90,7 +89,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--seed", type=click.IntRange(min=0), default=2026, show_default=True, help="Of splits and fits."
 )
-@click.option("--heldout", metavar="MASK", type=_FILE, help="Your own held-out cells: split, subject, item.")
+@click.option("--heldout", metavar="MASK", type=PLACE, help="Your own held-out cells: split, subject, item.")
 @reading_options
 @click.option(
     "--sweep", metavar="LIST", help="Other scores to pass from: the comparison at each, as .5,.75,.9."
@@ -106,7 +105,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--scheduler", metavar="ADDRESS", help="Of a running dask or ray cluster; default: start one.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:<number>.")
 @click.option(
-    "--out", type=_FILE, default=Path("irtaudit-report"), show_default=True, help="Folder to write."
+    "--out", type=PLACE, default=Path("irtaudit-report"), show_default=True, help="Folder to write."
 )
 @click.option("--quiet", is_flag=True, help="Print the verdict alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print what audit.json holds.")
@@ -141,6 +140,7 @@ def command(
     _refuse_contradictions(responses, plan, demo, flags)
 
     from irtaudit.audit import run_plan, summary, write_audit
+    from irtaudit.data.outputs import keep_apart
     from irtaudit.dimensionality.plan import IrtPlan, default_plan
     from irtaudit.dimensionality.planned import Planned, deviations, override, read_planned
     from irtaudit.irt.backend import parallel_backend
@@ -148,6 +148,7 @@ def command(
 
     filed, folder = (read_plan(plan, IrtPlan), plan.parent) if plan else (default_plan(), Path())
     used = override(filed, _changes(filed, flags, folder, demo))
+    keep_apart(out, _inputs(used, folder))
     matrix = _demo() if demo else read_planned(used, folder)
     planned = Planned(filed, str(plan), deviations(filed, used, matrix.sha256)) if plan else None
     on_cluster = parallel_backend(backend, address=scheduler, workers=workers)
@@ -190,6 +191,13 @@ def _refuse_contradictions(
         raise click.UsageError("--demo brings its own data; leave out the options that describe a file.")
 
 
+def _inputs(plan: IrtPlan, folder: Path) -> list[Path]:
+    """Files and folders that a run of the plan reads."""
+    data = plan.data
+    named = (data.responses, data.items, data.subjects, data.models, plan.splits.heldout)
+    return [folder / name for name in named if name]
+
+
 def _demo() -> ResponseMatrix:
     from irtaudit.data.bundled import load_swebench_verified
 
@@ -202,7 +210,8 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
     options = {**(demonstrated if demo else {}), **flags}
     factors = [f"confirmatory_{column}_2pl" for column in options.pop("factors", ())]
     models = options.pop("models", None)
-    names = [name.strip() for name in models.split(",")] if models else list(filed.models.names)
+    given = models is not None
+    names = [name.strip() for name in models.split(",")] if given else list(filed.models.names)
     if "groups" in options:
         options["groups"] = _groups(options["groups"])
     if "sweep" in options:
@@ -214,7 +223,7 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
         for name, value in options.items()
     }
     changes = {key: str(value) if isinstance(value, Path) else value for key, value in changes.items()}
-    return changes | ({"models.names": [*names, *factors]} if models or factors else {})
+    return changes | ({"models.names": [*names, *factors]} if given or factors else {})
 
 
 def _groups(texts: Sequence[str]) -> list[dict[str, str]]:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from irtaudit.cli.reading import PLACE, force_option
+
 KINDS = ("helm", "inspect", "lm-eval", "swe-bench")
 
 
 @click.command()
-@click.argument("logs", metavar="LOGS...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="CSV file to write.")
+@click.argument("logs", metavar="LOGS...", nargs=-1, required=True, type=PLACE)
+@click.option("--out", type=PLACE, required=True, help="CSV file to write.")
 @click.option("--kind", type=click.Choice(KINDS), help="Which tool wrote the logs; by default the files say.")
 @click.option("--metric", metavar="NAME", help="Which score; by default the likeliest, and it is told.")
 @click.option(
@@ -21,12 +23,12 @@ KINDS = ("helm", "inspect", "lm-eval", "swe-bench")
     multiple=True,
     help="Label of the positive class, for confusion counts (unsafe, yes, ...). Repeatable.",
 )
-@click.option(
-    "--models", metavar="FILE", type=click.Path(path_type=Path), help="Table: model, developer, access."
-)
+@click.option("--models", metavar="FILE", type=PLACE, help="Table: model, developer, access.")
+@force_option
 def command(
     logs: tuple[Path, ...],
     out: Path,
+    force: bool,
     kind: str | None,
     metric: str | None,
     positive: tuple[str, ...],
@@ -39,9 +41,12 @@ def command(
     targets are two labels. `irtaudit plan init` and `irtaudit panel` read the table.
     """
     from irtaudit.data.files import write_csv
+    from irtaudit.data.outputs import check_file, keep_apart
     from irtaudit.data.panel_logs import panel_from_logs
     from irtaudit.data.read_logs import read_logs
 
+    check_file(out, force=force)
+    keep_apart(out, (*logs, models))
     read = [read_logs(path, kind) for path in logs]  # type: ignore[arg-type]  # click checked the choice
     table, notes = panel_from_logs(read, metric=metric, positive=positive, models=models)
     write_csv(table, out)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 
 @click.group()
 def command() -> None:
@@ -13,15 +15,15 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("source", metavar="LOG", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="LOG", type=PLACE)
+@click.argument("target", metavar="OUT", type=PLACE)
 @click.option(
     "--from",
     "format",
     type=click.Choice(["inspect", "atif", "swe-agent", "openai"]),
     help="What LOG is; by default its content says.",
 )
-@click.option("--spec", type=click.Path(path_type=Path), help="A spec.yaml for what the log does not say.")
+@click.option("--spec", type=PLACE, help="A spec.yaml for what the log does not say.")
 @click.option("--benchmark", help="Name of the benchmark, where the log does not say.")
 @click.option("--model", help="Name of the model, likewise.")
 @click.option("--agent", help="Name of the agent, likewise.")

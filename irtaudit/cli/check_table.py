@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 if TYPE_CHECKING:
     from irtaudit.dimensionality.published import TableCheck
 
 
 @click.command()
-@click.argument("table", metavar="TABLE", type=click.Path(path_type=Path))
+@click.argument("table", metavar="TABLE", type=PLACE)
 @click.option(
     "--sd",
     type=click.FloatRange(min=0, min_open=True),

@@ -7,20 +7,21 @@ from typing import Any
 
 import click
 
-from irtaudit.cli.reading import given, reading_options, size_option
+from irtaudit.cli.reading import PLACE, force_option, given, reading_options, size_option
 
 FORMATS = ("wide-csv", "long-csv", "wide-tsv", "long-tsv", "wide-parquet", "long-parquet", "py-irt")
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("destination", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=PLACE)
+@click.argument("destination", metavar="OUT", type=PLACE)
 @click.option(
     "--to", "format", type=click.Choice(FORMATS), help="What OUT becomes; by default its suffix says."
 )
+@force_option
 @reading_options
 @size_option
-def command(source: Path, destination: Path, format: str | None, **reading: Any) -> None:
+def command(source: Path, destination: Path, format: str | None, force: bool, **reading: Any) -> None:
     """Read the responses in IN and write them to OUT in another layout.
 
     IN is a wide table (a row per subject, a column per item) or a long one (a row per response) as CSV, TSV
@@ -33,9 +34,11 @@ def command(source: Path, destination: Path, format: str | None, **reading: Any)
     apostrophe, which irtaudit takes off when it reads the file. Parquet and JSON lines keep every name as
     it is.
     """
+    from irtaudit.data.outputs import check_file
     from irtaudit.data.read import read_responses
     from irtaudit.data.write import write_responses
 
+    check_file(destination, force=force)
     matrix = read_responses(source, **given(reading))
     written = write_responses(matrix, destination, format)
     for note in matrix.notes:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irtaudit.cli.reading import given, reading_options, size_option
+from irtaudit.cli.reading import PLACE, given, reading_options, size_option
 
 if TYPE_CHECKING:
     from irtaudit.data.describe import Description
 
 
 @click.command()
-@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("path", metavar="PATH", type=PLACE)
 @click.option("--json", "as_json", is_flag=True, help="Print it for programs.")
 @reading_options
 @size_option

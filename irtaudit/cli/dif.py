@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
-from irtaudit.cli.reading import given, reading_options, size_option
+from irtaudit.cli.reading import PLACE, given, reading_options, size_option
 
 if TYPE_CHECKING:
     from irtaudit.audit import Progress
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
 
 SCREENS = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
-_FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("responses", metavar="RESPONSES", type=_FILE)
-@click.option("--subjects", metavar="FILE", type=_FILE, help="Table that describes the models, a row each.")
-@click.option("--items", metavar="FILE", type=_FILE, help="Table that describes the items, a row each.")
+@click.argument("responses", metavar="RESPONSES", type=PLACE)
+@click.option("--subjects", metavar="FILE", type=PLACE, help="Table that describes the models, a row each.")
+@click.option("--items", metavar="FILE", type=PLACE, help="Table that describes the items, a row each.")
 @click.option(
     "--group",
     "groups",
@@ -92,7 +91,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:<number>.")
 @click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
 @click.option(
-    "--out", type=_FILE, default=Path("irtaudit-report-dif"), show_default=True, help="Folder to write."
+    "--out", type=PLACE, default=Path("irtaudit-report-dif"), show_default=True, help="Folder to write."
 )
 @click.option("--quiet", is_flag=True, help="Print the answer alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print what dif.json holds.")
@@ -131,6 +130,7 @@ def command(
     says which group a model belongs to. The folder --out receives report.html, dif.json, dif.csv (a row per
     item and screen), dif_flags.csv and figures.
     """
+    from irtaudit.data.outputs import claim_folder, filling, keep_apart
     from irtaudit.data.screen import screen as screened_of
     from irtaudit.dif.audit import compare_groups
     from irtaudit.dif.groups import parse_groups
@@ -152,16 +152,19 @@ def command(
         n_control=control,
         seed=seed,
     )
+    keep_apart(out, (responses, subjects, items, reading["model_table"]))
     screened = screened_of(_read(responses, subjects, items, reading))
     for pair in pairs:
         pair.sides(screened.matrix.subjects)
+    claim_folder(out, "dif")
     fitting = {"n_restarts": restarts, "preset": preset, "seed": seed, "workers": workers, "device": device}
     with progress_bars(silent=quiet or as_json) as progress:
         fits = _fitted(screened.matrix, scopes, options, out, fitting, progress)
         found = compare_groups(
             screened.matrix, fits, pairs, cluster=cluster, options=options, progress=progress
         )
-    report = _written(found, screened, claim, out)
+    with filling(out, "dif"):
+        report = _written(found, screened, claim, out)
     if as_json:
         click.echo((out / "dif.json").read_text(encoding="utf-8"), nl=False)
     elif quiet:
@@ -212,6 +215,7 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
     from irtaudit._version import __version__
     from irtaudit.data.files import atomic_write, write_csv
     from irtaudit.dif.present import READING, present_alone
+    from irtaudit.dif.result import withdraw
     from irtaudit.dif.words import TERMS, groups_in_words, summary
     from irtaudit.report.export import figure_files, json_text, make_folder
     from irtaudit.report.page import write_report
@@ -227,6 +231,7 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
     make_folder(out / "figures")
     for name, table in {**found.files, "dropped": screened.dropped}.items():
         write_csv(table, out / f"{name}.csv")
+    withdraw(out, found.files)
     for name, svg in figure_files(page).items():
         atomic_write(out / "figures" / name, svg)
     heading = {"schema_version": 1, "kind": "dif", "data_sha256": matrix.sha256, "command": again}

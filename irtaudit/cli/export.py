@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 FORMATS = ("csv", "parquet", "py-irt", "arviz", "items")
 
 
 @click.command()
-@click.argument("source", metavar="SOURCE", type=click.Path(path_type=Path))
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.argument("source", metavar="SOURCE", type=PLACE)
+@click.option("--out", metavar="DIR", type=PLACE, required=True, help="Folder to write.")
 @click.option(
     "--as",
     "formats",
@@ -55,29 +57,31 @@ def command(
     posterior. items: short_form.csv, the fewest items found that keep a share of the information at chosen
     abilities.
     """
+    from irtaudit.data.outputs import filling, keep_apart
     from irtaudit.irt import export
 
     abilities = _numbers(at)
+    keep_apart(out, [source])
     scale = export.read_scale(source, model)
-    export.make_folder(out)
-    for kind in dict.fromkeys(formats):
-        if kind in ("csv", "parquet"):
-            for path in export.write_tables(scale, out, f".{kind}"):
-                click.echo(f"{path}")
-        elif kind == "py-irt":
-            export.write_py_irt(scale, out / "best_parameters.json")
-            click.echo(f"{out / 'best_parameters.json'}")
-        elif kind == "arviz":
-            export.write_arviz(scale, out / "posterior.nc", draws, seed)
-            click.echo(f"{out / 'posterior.nc'}: {draws} draws, seed {seed}")
-        else:
-            form = export.informative_items(scale, abilities, share=share, count=count, factor=factor)
-            export.write_items(form, out / "short_form.csv")
-            kept = min(form[f"share_at_{ability:g}"].iloc[-1] for ability in abilities)
-            click.echo(
-                f"{out / 'short_form.csv'}: {len(form)} of {len(scale.items)} items keep {kept:.0%} or "
-                f"more of the information at {at}"
-            )
+    with filling(out, "export"):
+        for kind in dict.fromkeys(formats):
+            if kind in ("csv", "parquet"):
+                for path in export.write_tables(scale, out, f".{kind}"):
+                    click.echo(f"{path}")
+            elif kind == "py-irt":
+                export.write_py_irt(scale, out / "best_parameters.json")
+                click.echo(f"{out / 'best_parameters.json'}")
+            elif kind == "arviz":
+                export.write_arviz(scale, out / "posterior.nc", draws, seed)
+                click.echo(f"{out / 'posterior.nc'}: {draws} draws, seed {seed}")
+            else:
+                form = export.informative_items(scale, abilities, share=share, count=count, factor=factor)
+                export.write_items(form, out / "short_form.csv")
+                kept = min(form[f"share_at_{ability:g}"].iloc[-1] for ability in abilities)
+                click.echo(
+                    f"{out / 'short_form.csv'}: {len(form)} of {len(scale.items)} items keep {kept:.0%} or "
+                    f"more of the information at {at}"
+                )
 
 
 def _numbers(text: str) -> list[float]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 BUCKET = "https://storage.googleapis.com/crfm-helm-public/gzip"
 
 
@@ -24,7 +26,7 @@ def command() -> None:
 )
 @click.option("--release", metavar="NAME", required=True, help="Release of it: v1.17.0, ...")
 @click.option("--scenarios", metavar="LIST", required=True, help="Scenarios, with commas between.")
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Folder to fill.")
+@click.option("--out", metavar="DIR", type=PLACE, required=True, help="Folder to fill.")
 @click.option("--base-url", metavar="URL", default=BUCKET, help="A copy of the bucket, not CRFM's own.")
 @click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Runs at once.")
 @click.option("--tries", type=click.IntRange(min=1), default=6, show_default=True, help="Requests per file.")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 
 @click.group()
 def command() -> None:
@@ -14,9 +16,9 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("audit", metavar="AUDIT", type=click.Path(path_type=Path))
-@click.argument("labels", metavar="LABELS", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the tables.")
+@click.argument("audit", metavar="AUDIT", type=PLACE)
+@click.argument("labels", metavar="LABELS", type=PLACE)
+@click.option("--out", type=PLACE, help="Folder for the tables.")
 @click.option("--seed", type=int, default=2026, show_default=True, help="Seed of the bootstrap.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers for programs.")
 def calibrate(audit: Path, labels: Path, out: Path | None, seed: int, as_json: bool) -> None:
@@ -27,15 +29,19 @@ def calibrate(audit: Path, labels: Path, out: Path | None, seed: int, as_json: b
     stands beside the score of a policy that never looks: flag everything, or nothing.
     """
     from irtaudit.data.files import write_csv
+    from irtaudit.data.outputs import check_folder, filling, keep_apart
     from irtaudit.protocol.calibration import calibrate as compare
     from irtaudit.protocol.calibration import read_calls, read_labels
     from irtaudit.protocol.output import records
 
+    if out is not None:
+        check_folder(out, "calibration")
+        keep_apart(out, (audit, labels))
     found = compare(read_calls(audit), read_labels(labels), seed=seed)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_csv(found.metrics, out / "calibration.csv")
-        write_csv(found.reliability, out / "reliability.csv")
+        with filling(out, "calibration"):
+            write_csv(found.metrics, out / "calibration.csv")
+            write_csv(found.reliability, out / "reliability.csv")
     if as_json:
         told = {"counts": found.counts, "metrics": records(found.metrics)}
         click.echo(json.dumps({**told, "reliability": records(found.reliability)}))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 if TYPE_CHECKING:
     from irtaudit.panel.audit import PanelAudit, Progress
 
-_FILE = click.Path(path_type=Path)
 _NOTHING_GIVEN = "Give a table of scores, or --demo to see an audit of 18 models on three safety benchmarks."
 _NO_PLAN = (
     "Give the plan of the audit (--plan). `irtaudit plan init {panel} --kind panel` writes one: "
@@ -23,14 +24,14 @@ _NO_PLAN = (
 
 
 @click.command()
-@click.argument("panel", metavar="PANEL", type=_FILE, required=False)
+@click.argument("panel", metavar="PANEL", type=PLACE, required=False)
 @click.option("--demo", is_flag=True, help="Audit the bundled table of 18 models instead of a file.")
 @click.option(
-    "--plan", metavar="FILE", type=_FILE, help="Plan of the audit, as `irtaudit plan init` writes it."
+    "--plan", metavar="FILE", type=PLACE, help="Plan of the audit, as `irtaudit plan init` writes it."
 )
-@click.option("--against", metavar="PANEL2", type=_FILE, help="A second panel with the same columns.")
+@click.option("--against", metavar="PANEL2", type=PLACE, help="A second panel with the same columns.")
 @click.option(
-    "--out", type=_FILE, default=Path("irtaudit-report-panel"), show_default=True, help="Folder to write."
+    "--out", type=PLACE, default=Path("irtaudit-report-panel"), show_default=True, help="Folder to write."
 )
 @click.option("--quiet", is_flag=True, help="Print the verdict alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print what panel.json holds.")
@@ -56,13 +57,17 @@ def command(
     if panel is not None and plan is None:
         raise click.UsageError(_NO_PLAN.format(panel=shlex.quote(str(panel))))
 
+    from irtaudit.data.outputs import check_folder, filling, keep_apart
     from irtaudit.panel.write import summary, write_panel
     from irtaudit.report.export import json_text
 
+    check_folder(out, "panel")
+    keep_apart(out, (panel, against))
     with _progress(silent=quiet or as_json) as progress:
         result = _audited(panel, plan, against, progress)
     again = _reproducing(panel, plan, against, out)
-    report = write_panel(result, out, command=again)
+    with filling(out, "panel"):
+        report = write_panel(result, out, command=again)
     if as_json:
         click.echo(json_text(summary(result, again) | {"report": str(report)}), nl=False)
     elif quiet:

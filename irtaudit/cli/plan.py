@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from irtaudit.cli.reading import PLACE, force_option
+
 KINDS = {"irt": "irtaudit.dimensionality.template", "panel": "irtaudit.panel.template"}
 """Audits that have a plan, and the module whose ``plan_template(path)`` gives one for a file, with notes."""
 NEXT = {
@@ -16,7 +18,6 @@ NEXT = {
     "panel": "irtaudit panel {source} --plan {plan} --out DIR",
 }
 """The command that runs such a plan."""
-_FILE = click.Path(path_type=Path)
 
 
 @click.group()
@@ -25,10 +26,10 @@ def command() -> None:
 
 
 @command.command("init")
-@click.argument("source", metavar="FILE", type=_FILE)
+@click.argument("source", metavar="FILE", type=PLACE)
 @click.option("--kind", type=click.Choice(list(KINDS)), required=True, help="Which audit the plan is for.")
-@click.option("--items", metavar="FILE", type=_FILE, help="Table of the items (irt).")
-@click.option("--subjects", metavar="FILE", type=_FILE, help="Table of the subjects (irt).")
+@click.option("--items", metavar="FILE", type=PLACE, help="Table of the items (irt).")
+@click.option("--subjects", metavar="FILE", type=PLACE, help="Table of the subjects (irt).")
 @click.option(
     "--grid",
     type=click.Choice(("default", "paper")),
@@ -36,12 +37,12 @@ def command() -> None:
 )
 @click.option(
     "--out",
-    type=_FILE,
+    type=PLACE,
     default=Path("plan.toml"),
     show_default=True,
     help="File to write; - prints it.",
 )
-@click.option("--force", is_flag=True, help="Replace a plan that is there already.")
+@force_option
 def init(source: Path, kind: str, out: Path, force: bool, **asked: Any) -> None:
     """Write a commented plan for the data in FILE.
 
@@ -49,8 +50,11 @@ def init(source: Path, kind: str, out: Path, force: bool, **asked: Any) -> None:
     it, correct the guesses, and only then look at the data.
     """
     from irtaudit.data.files import atomic_write
-    from irtaudit.errors import PlanError
+    from irtaudit.data.outputs import check_file, keep_apart
 
+    if str(out) != "-":
+        check_file(out, force=force)
+        keep_apart(out, (source, asked["items"], asked["subjects"]))
     details = {name: value for name, value in asked.items() if value is not None}
     if kind != "irt" and details:
         raise click.UsageError(f"--{next(iter(details))} belongs to --kind irt.")
@@ -62,8 +66,6 @@ def init(source: Path, kind: str, out: Path, force: bool, **asked: Any) -> None:
     if str(out) == "-":
         click.echo(text, nl=False)
         return
-    if out.exists() and not force:
-        raise PlanError(f"{out} exists; --force replaces it, --out names another file")
     atomic_write(out, text)
     click.echo(f"{out}: the plan ({kind}) for {source}. Read it, correct its guesses, then run")
     click.echo("  " + NEXT[kind].format(source=shlex.quote(str(source)), plan=shlex.quote(str(out))))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irtaudit.cli.reading import PLACE
+
 if TYPE_CHECKING:
     from irtaudit.protocol.audit import ProtocolAudit
     from irtaudit.protocol.judges.budget import Budget
@@ -20,11 +22,11 @@ READING = "The scores show the intended capability"
 
 
 @click.command()
-@click.argument("bundles", metavar="BUNDLES...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("bundles", metavar="BUNDLES...", nargs=-1, type=PLACE)
 @click.option("--demo", is_flag=True, help="Audit the nine bundles that come with irtaudit.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=PLACE,
     default=Path("protocol-report"),
     show_default=True,
     help="Folder for the report and its tables.",
@@ -39,7 +41,7 @@ READING = "The scores show the intended capability"
 @click.option("--model", help="Model behind the judge openai or inspect.")
 @click.option(
     "--answers",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Recorded answers (answers.jsonl) for the judge replay.",
 )
 @click.option(
@@ -78,9 +80,7 @@ READING = "The scores show the intended capability"
 @click.option(
     "--probe", type=click.IntRange(min=1), metavar="N", help="Plant N known cases per exposure in clean runs."
 )
-@click.option(
-    "--labels", type=click.Path(path_type=Path), help="Human labels (CSV) to hold the calls against."
-)
+@click.option("--labels", type=PLACE, help="Human labels (CSV) to hold the calls against.")
 @click.option(
     "--seed", type=int, default=2026, show_default=True, help="Seed of the probe and of bootstraps."
 )
@@ -96,6 +96,7 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
     Inspect AI knows, `replay` repeats recorded answers. Answers over a network are kept in OUT/answers, so
     that the same command again asks only for what is missing.
     """
+    from irtaudit.data.outputs import claim_folder, keep_apart
     from irtaudit.errors import PlanError
     from irtaudit.protocol.audit import audit_protocol
     from irtaudit.protocol.judges.budget import Budget, Limit
@@ -116,8 +117,10 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
     budget, started = Budget(limit), time.monotonic()
     judge = _judge(name, demo, budget, options)
     say = _no_words if options["quiet"] or options["as_json"] else _words
+    keep_apart(out, (*bundles, options["answers"], options["labels"]))
     places = find_bundles([_demo_folder()] if demo else bundles)
     say(f"{len(places):,} bundles{' made up for the demo' if demo else ''}, judge {name}")
+    claim_folder(out, "protocol")
     audit = audit_protocol(
         places,
         judge,
@@ -170,6 +173,7 @@ def _report(
     say: Any,
     seconds: float,
 ) -> None:
+    from irtaudit.data.outputs import filling
     from irtaudit.protocol.calibration import calibrate, read_labels
     from irtaudit.protocol.output import summary_of, write_results
     from irtaudit.protocol.present import GLOSSARY, present, verdict_of
@@ -185,9 +189,10 @@ def _report(
     probe = _probed(audit, options, say) if options["probe"] else None
     spent = {**(budget.summary() if audit.judge.remembered else {}), "seconds": round(seconds, 1)}
     more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
-    write_results(audit, out, **shown, **more)
-    sections = present(audit, reading=reading, **shown, **more)
-    page = write_report(sections, out, title=title, command=_command_line(), glossary=GLOSSARY)
+    with filling(out, "protocol"):
+        write_results(audit, out, **shown, **more)
+        sections = present(audit, reading=reading, **shown, **more)
+        page = write_report(sections, out, title=title, command=_command_line(), glossary=GLOSSARY)
     verdict = verdict_of(audit, options["tolerance"], options["interval"])
     if options["as_json"]:
         summary = summary_of(

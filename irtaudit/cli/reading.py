@@ -12,7 +12,20 @@ LAYOUTS = ("wide", "long", "py-irt", "helm", "inspect", "lm-eval", "swe-bench")
 TRIALS = ("first", "majority", "mean")
 
 _NAMES = {"model_table": "models"}
-_FILE = click.Path(path_type=Path)
+
+
+class _Place(click.Path):
+    """A path that is not empty: an unset shell variable must not mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value == "":
+            self.fail("it is empty; expected a file or folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PLACE = _Place(path_type=Path)
+"""The type of every argument and option that names a file or folder."""
 _OPTIONS = (
     click.option(
         "--from", "layout", type=click.Choice(LAYOUTS), help="What the data is, if it could be two things."
@@ -39,9 +52,10 @@ _OPTIONS = (
         type=click.Choice(("keep", "drop")),
         help="Whether subjects that lack items are kept; default keep.",
     ),
-    click.option("--model-table", metavar="FILE", type=_FILE, help="Your table of model, developer, access."),
+    click.option("--model-table", metavar="FILE", type=PLACE, help="Your table of model, developer, access."),
 )
 
+force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 size_option = click.option(
     "--max-bytes", type=click.IntRange(min=1), metavar="N", help="Refuse what unpacks to more; default 1 GiB."
 )

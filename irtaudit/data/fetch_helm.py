@@ -279,8 +279,10 @@ def _known(manifest: Path) -> dict[str, str]:
     """SHA-256 of each file that an earlier call wrote."""
     if not manifest.exists():
         return {}
-    files = read_json_object(manifest).get("files")
-    if not isinstance(files, list) or not all(isinstance(entry, dict) for entry in files):
+    content = read_json_object(manifest)
+    files = content.get("files")
+    ours = content.get("kind") == "helm" and "irtaudit" in content
+    if not ours or not isinstance(files, list) or not all(isinstance(entry, dict) for entry in files):
         raise DataError(f"{manifest} is no manifest of this program; remove it, or name another folder")
     return {str(entry.get("path")): str(entry.get("sha256")) for entry in files}
 

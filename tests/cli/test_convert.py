@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_one_error_and_leaves_nothing(
 def test_a_file_can_be_converted_onto_itself(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("model,q1\nm1,TRUE\n", encoding="utf-8")
-    assert run(path, path).exit_code == 0
+    assert run(path, path, "--force").exit_code == 0
     assert path.read_text() == "subject,q1\nm1,1\n"
 
 

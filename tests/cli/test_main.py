@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import click
 import pytest
 
+from irtaudit import __main__ as entry
 from irtaudit import cli
 from irtaudit.errors import ConvergenceWarning, DataError, FitError, PlanError, StorageError
 
@@ -53,7 +57,7 @@ def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     alone = capsys.readouterr().out
     assert exit_code("--help") == 0
     assert capsys.readouterr().out == alone
-    assert all(f" {code}  " in alone for code in (0, 1, 2, 3, 70, 130))
+    assert all(f" {code}  " in alone for code in (0, 1, 2, 3, 70, 130, 141))
     assert all(f"  {name} " in alone for name in cli.COMMANDS)
 
 
@@ -158,3 +162,133 @@ def test_a_reader_that_leaves_ends_it_quietly(lines: int) -> None:
     os.close(writing)
     assert talking.stderr == b""
     assert talking.returncode == 141
+
+
+TALKATIVE = (
+    "import sys, types, click; from irtaudit import cli\n"
+    "module = types.ModuleType('talk')\n"
+    "module.command = click.command()(lambda: click.echo('\\u2192 \\udcff'))\n"
+    "sys.modules['talk'] = module; cli.COMMANDS['talk'] = 'talk'\n"
+)
+
+
+@pytest.fixture
+def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Run a shell command line in an empty folder; ``talk`` there is a command that prints a hard name."""
+    program = tmp_path / "talk.py"
+    program.write_text(TALKATIVE + "cli.main(sys.argv[1:], prog_name='irtaudit')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    def run_line(line: str, **environment: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            ["bash", "-c", line.replace("irtaudit", f"'{sys.executable}' talk.py")],
+            capture_output=True,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    return run_line
+
+
+@pytest.mark.parametrize("command", ["talk", "--help", "audit --help", "--version"])
+@pytest.mark.parametrize(
+    ("stream", "code"), [(">&-", 0), (">&- 2>&-", 0), ("<&- >&- 2>&-", 0), ("> /dev/full", 3)]
+)
+def test_a_stream_that_takes_nothing_is_no_mistake_of_ours(
+    command: str, stream: str, code: int, talk: Callable[..., tuple[int, str, str]]
+) -> None:
+    ended, out, err = talk(f"irtaudit {command} {stream}")
+    assert (ended, out) == (code, "")
+    assert err.count("\n") == (1 if code else 0)
+
+
+def test_a_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+    """Without its number reserved, the next file to be opened would receive what is printed."""
+    code = f"{TALKATIVE}cli.open_streams(); file = open('data.txt', 'w'); print(file.fileno(), file=file)\n"
+    words = ["bash", "-c", f"'{sys.executable}' -c \"$0\" >&-", code]
+    assert subprocess.run(words, cwd=tmp_path, check=False).returncode == 0
+    assert int((tmp_path / "data.txt").read_text()) > 2
+
+
+@pytest.mark.parametrize("command", ["talk", "--help", "--version"])
+def test_no_reader_at_all_is_quiet(command: str, talk: Callable[..., tuple[int, str, str]]) -> None:
+    ended, _, err = talk(f"{{ sleep .3; irtaudit {command}; }} | true; exit ${{PIPESTATUS[0]}}")
+    assert (ended, err) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"PYTHONIOENCODING": "utf-8"}, "\u2192 \\udcff\n"),
+        ({"PYTHONIOENCODING": "latin-1"}, "\\u2192 \\udcff\n"),
+    ],
+    ids=["UTF-8", "Latin-1"],
+)
+def test_what_the_terminal_cannot_write_is_escaped(
+    environment: dict[str, str], said: str, talk: Callable[..., tuple[int, str, str]]
+) -> None:
+    assert talk("irtaudit talk", **environment) == (0, said, "")
+
+
+@pytest.mark.parametrize("words", ["audit x$'\\xff'.csv", "audit x.csv --claim $'\\xff'", "$'\\xff'"])
+def test_arguments_that_are_not_text_are_refused_at_once(
+    words: str, talk: Callable[..., tuple[int, str, str]]
+) -> None:
+    ended, out, err = talk(f"irtaudit {words}")
+    assert (ended, out) == (2, "")
+    assert "\\udcff" in err
+    assert "is not text in this terminal's encoding" in err
+
+
+def test_an_interrupt_that_python_drops_is_delivered_again(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a destructor, as in the callbacks that importing runs, KeyboardInterrupt goes nowhere."""
+
+    class Interrupted:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def body() -> None:
+        Interrupted()
+        time.sleep(20)
+
+    assert run(body) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_an_interrupt_while_the_command_line_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "irtaudit.cli", _Interrupting("irtaudit.cli"))
+    with pytest.raises(SystemExit) as ended:
+        entry.run()
+    assert ended.value.code == 130
+
+
+class _Interrupting(ModuleType):
+    """A module whose import is interrupted."""
+
+    def __getattr__(self, name: str) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_an_empty_path_is_not_the_current_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in paths_of(import_module(cli.COMMANDS[name]).command, [name]):
+        assert exit_code(*words) == 2, words
+        assert "it is empty" in capsys.readouterr().err, words
+    assert not list(tmp_path.iterdir())
+
+
+def paths_of(command: click.Command, words: list[str]) -> Iterator[list[str]]:
+    """Command lines in which one path is empty, for every path a command takes."""
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from paths_of(below, [*words, name])
+        return
+    for one in command.params:
+        if isinstance(one.type, click.Path):
+            yield [*words, *([one.opts[0]] if isinstance(one, click.Option) else []), ""]
