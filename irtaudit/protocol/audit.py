@@ -10,12 +10,12 @@ from pathlib import Path
 
 from irtaudit.errors import DataError
 from irtaudit.protocol.answers import Answer, parse_answer
-from irtaudit.protocol.bundle import TRAJECTORY, RunBundle, event_text
+from irtaudit.protocol.bundle import RunBundle, event_text
 from irtaudit.protocol.candidates import CAP, Candidate, find_candidates
 from irtaudit.protocol.cues import RULES
 from irtaudit.protocol.cues.rule import Rule
 from irtaudit.protocol.gap import Gap, gap_of
-from irtaudit.protocol.judges.case import Case, Judge, NoAnswerError, Read, Reply
+from irtaudit.protocol.judges.case import Case, Judge, NoAnswerError, Read, Reply, utf8
 from irtaudit.protocol.judges.replay import Recorded
 from irtaudit.protocol.load import load_bundle
 from irtaudit.protocol.models import Header
@@ -26,7 +26,9 @@ from irtaudit.protocol.validation import Failure, State, state_of, validate
 
 _ORDER: Sequence[State] = ("positive", "unsupported", "invalid", "abstained", "negative")
 _AROUND = 2  # events or lines before and after a quote that are kept for readers
-_MOST = 1_500  # characters of one of them
+_LINES = 24  # of a quote that are kept
+_MOST = 900  # characters of the event or line in which the quote begins
+_LESS = 200  # characters of those around it
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """One run: its findings, its state (the strongest of theirs) and its gap."""
+    """One run: its findings, its state (the strongest of theirs) and its gap.
+
+    `scored` says whether a score, or at least a pass or fail, was recorded at all.
+    """
 
     header: Header
     sha256: str
     source: str
     n_events: int
     score: float | None
+    scored: bool
     credited: bool
     state: State
     findings: tuple[Finding, ...]
@@ -179,12 +185,13 @@ def audit_protocol(
         if isinstance(result, Refused):
             refused.append(result)
         else:
-            same = first.setdefault(result.header.run_id, result.source)
-            if same is not result.source:
+            run_id = result.header.run_id
+            if run_id in first:
                 raise DataError(
-                    f"{same} and {result.source} have the same run_id {result.header.run_id!r}; a run counts "
-                    "once, so give one of them another"
+                    f"{first[run_id] or 'a bundle'} and {result.source or 'another'} have the same run_id "
+                    f"{run_id!r}; a run counts once, so give one of them another"
                 )
+            first[run_id] = result.source
             traces.append(result)
         if progress is not None:
             progress(count, result)
@@ -224,7 +231,7 @@ def _trace_or_refusal(
         bundle = one if isinstance(one, RunBundle) else load_bundle(one)
         return audit_run(bundle, judge, rules=rules, cap=cap, answers=answers)
     except DataError as error:
-        return Refused(str(one.source if isinstance(one, RunBundle) else one), str(error))
+        return Refused(utf8(str(one.source if isinstance(one, RunBundle) else one)), utf8(str(error)))
 
 
 def audit_run(
@@ -250,6 +257,7 @@ def audit_run(
         source=bundle.source,
         n_events=len(bundle.events),
         score=bundle.score.score,
+        scored=bundle.score.score is not None or bundle.score.passed is not None,
         credited=bundle.credited,
         state=state,
         findings=findings,
@@ -326,21 +334,39 @@ def _quotes(bundle: RunBundle, answer: Answer | None, failures: Sequence[Failure
 
 
 def context(bundle: RunBundle, pointer: Pointer) -> str:
-    """What stands around a pointer, two events or lines on each side, numbered."""
-    if pointer.unit == "jsonptr":
-        return "\n".join((bundle.lines(pointer.path) or ())[:40])[:_MOST]
-    first, last = pointer.numbers
-    if pointer.path == TRAJECTORY and pointer.unit == "event":
-        numbers = range(max(0, first - _AROUND), min(len(bundle.events), last + _AROUND + 1))
-        said = (
-            f"[{i}] {bundle.events[i].actor} {bundle.events[i].kind}: {event_text(bundle.events[i])}"
-            for i in numbers
-        )
-        return "\n".join(_short(one, _MOST // len(numbers)) for one in said)
+    """What stands around a quote: two events or lines on each side, numbered, and long ones cut around it."""
+    begin = pointer.quote.strip().split("\n")[0]
+    if pointer.is_event:
+        first, last = pointer.numbers
+        texts = {i: event_text(bundle.events[i]) for i in range(first, last + 1)}
+        at = next((i for i, text in texts.items() if begin in text), first)
+        shown = range(max(0, at - _AROUND), min(len(bundle.events), at + _AROUND + 1))
+        return "\n".join(_event_line(bundle, i, begin, _MOST if i == at else _LESS) for i in shown)
     lines = bundle.lines(pointer.path) or ()
-    numbers = range(max(1, first - _AROUND), min(len(lines), last + _AROUND) + 1)
-    return "\n".join(_short(f"{n}: {lines[n - 1]}", 300) for n in numbers)[:_MOST]
+    at = _first_line(lines, pointer, begin)
+    until = min(len(lines), at + min(pointer.quote.strip().count("\n"), _LINES) + _AROUND)
+    numbers = range(max(1, at - _AROUND), until + 1)
+    return "\n".join(f"{n}: {_cut(lines[n - 1], begin, _MOST if n == at else _LESS)}" for n in numbers)
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most] + " […]"
+def _first_line(lines: Sequence[str], pointer: Pointer, begin: str) -> int:
+    """Number of the line in which the quote begins: of a JSON pointer the one with its last key."""
+    if isinstance(pointer.start, str):
+        key = f'"{pointer.start.rpartition("/")[2]}"'
+        return next((n for n, line in enumerate(lines, 1) if key in line), 1)
+    first, last = pointer.numbers
+    return next((n for n in range(first, last + 1) if begin in lines[n - 1]), first)
+
+
+def _event_line(bundle: RunBundle, i: int, begin: str, most: int) -> str:
+    event = bundle.events[i]
+    return f"[{i}] {event.actor} {event.kind}: {_cut(event_text(event), begin, most)}"
+
+
+def _cut(text: str, begin: str, most: int) -> str:
+    """The text, or the part of it in which `begin` stands."""
+    if len(text) <= most:
+        return text
+    start = max(0, text.find(begin) - most // 3)
+    stop = start + most
+    return f"{'[…] ' if start else ''}{text[start:stop]}{' […]' if stop < len(text) else ''}"

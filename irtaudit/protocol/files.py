@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +21,13 @@ Read = Callable[[str, int], bytes]
 MANIFEST = "manifest.json"
 PARTS = ("B", "T", "A", "R", "C")
 _CENTRAL_ENTRY = b"PK\x01\x02"
+
+BROKEN_ZIP = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError),
+    *(ValueError, IndexError, OverflowError, RuntimeError, OSError),
+)
+"""What the zip module raises on a file that is damaged or made up: of an unknown version or method, with
+names that are no text or numbers that lead outside."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +78,12 @@ def opened(place: Path, limits: Limits = LIMITS) -> Iterator[Read]:
     Raises
     ------
     DataError
-        If it is neither, or breaks a limit; from the function: if a file is missing, a link, not a regular
-        file, or larger than asked for.
+        If it is neither, is a link, or breaks a limit; from the function: if a file is missing, a link, not a
+        regular file, or larger than asked for.
     """
     with ExitStack() as stack:
+        if place.is_symlink():
+            raise DataError(f"{place} is a link, and links are never followed; name what it leads to")
         if place.is_dir():
             yield stack.enter_context(_folder(place))
         elif zipfile.is_zipfile(place):
@@ -83,7 +94,10 @@ def opened(place: Path, limits: Limits = LIMITS) -> Iterator[Read]:
 
 @contextmanager
 def _folder(root: Path) -> Iterator[Read]:
-    base = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        base = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise DataError(f"{root} cannot be opened: {error.strerror or error}") from None
 
     def read(path: str, most: int) -> bytes:
         with ExitStack() as stack:
@@ -114,25 +128,30 @@ def _folder(root: Path) -> Iterator[Read]:
 
 @contextmanager
 def _archive(place: Path, limits: Limits) -> Iterator[Read]:
-    _refuse_crowd(place, limits)
+    with _unpacking(place, limits) as archive:
+        members = _members(archive, place, limits)
+
+        def read(path: str, most: int) -> bytes:
+            info = members.get(checked_path(path, place))
+            if info is None:
+                raise DataError(f"{place}: {path} is missing")
+            if info.file_size > most:
+                raise DataError(f"{place}: {path} is larger than the {most:,} bytes allowed")
+            try:
+                with archive.open(info) as stream:
+                    return _bounded(stream.read(most + 1), most, f"{place}: {path}")
+            except BROKEN_ZIP as error:
+                raise DataError(f"{place}: {path} cannot be unpacked: {error}") from None
+
+        yield read
+
+
+def _unpacking(place: Path, limits: Limits) -> zipfile.ZipFile:
+    """The zip file, its directory read."""
     try:
-        with zipfile.ZipFile(place) as archive:
-            members = _members(archive, place, limits)
-
-            def read(path: str, most: int) -> bytes:
-                info = members.get(checked_path(path, place))
-                if info is None:
-                    raise DataError(f"{place}: {path} is missing")
-                if info.file_size > most:
-                    raise DataError(f"{place}: {path} is larger than the {most:,} bytes allowed")
-                try:
-                    with archive.open(info) as stream:
-                        return _bounded(stream.read(most + 1), most, f"{place}: {path}")
-                except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
-                    raise DataError(f"{place}: {path} cannot be unpacked: {error}") from None
-
-            yield read
-    except zipfile.BadZipFile as error:
+        _refuse_crowd(place, limits)
+        return zipfile.ZipFile(place)
+    except BROKEN_ZIP as error:
         raise DataError(f"{place} is a broken zip file: {error}") from None
 
 
@@ -149,7 +168,7 @@ def _refuse_crowd(place: Path, limits: Limits) -> None:
 
 
 def _members(archive: zipfile.ZipFile, place: Path, limits: Limits) -> dict[str, zipfile.ZipInfo]:
-    infos = [info for info in archive.infolist() if not info.is_dir()]
+    infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
     if len(infos) > limits.files:
         raise DataError(f"{place} holds {len(infos):,} files, more than the {limits.files:,} allowed")
     if sum(info.file_size for info in infos) > limits.total_bytes:

@@ -53,7 +53,8 @@ def find_bundles(places: Iterable[str | Path]) -> list[Path]:
     Returns
     -------
     list of Path
-        In the order of the places, sorted within each.
+        In the order of the places, sorted within each. A link is among them when it leads to a bundle, and
+        is refused when it is read.
 
     Raises
     ------
@@ -165,10 +166,15 @@ def complaint(error: ValidationError) -> str:
     """The first problems of a validation error as one line: where, what, and the value found."""
     said = []
     for problem in error.errors(include_url=False)[:3]:
-        where = ".".join(map(str, problem["loc"]))
+        where = ".".join(map(str, problem["loc"]))[:200]
         found = json.dumps(problem["input"], default=str, ensure_ascii=False)[:60]
         said.append(f"{where or 'content'}: {problem['msg']} (found {found})")
-    return "; ".join(said)
+    return _shown("; ".join(said))
+
+
+def _shown(text: str) -> str:
+    """The text with what a terminal would act on, or cannot show, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class _NoAliases(yaml.SafeLoader):

@@ -98,7 +98,7 @@ class Spec(Record):
 class Event(Record):
     """One line of ``T/trajectory.jsonl``; `i` counts from 0 without gaps."""
 
-    i: Annotated[int, Field(ge=0)]
+    i: Annotated[int, Field(ge=0, lt=10**9)]
     actor: Actor
     kind: Kind
     tool: str | None = None

@@ -122,7 +122,7 @@ def verdict_of(audit: ProtocolAudit, tolerance: float = 0.05, interval: Interval
         anything, and the judge sees every exposure; "nothing to measure" where no run was credited.
     """
     if not any(trace.credited for trace in audit.traces):
-        return Verdict("nothing to measure", "No run was credited, so no score can mislead.")
+        return Verdict("nothing to measure", _no_credit(audit))
     rows = incidence_table(audit, interval)
     rows = rows[(rows["kind"] == "any") & (rows["model"] == "all")]
     picked = rows["cohort_sampling"] == "suspicious_subset"
@@ -134,6 +134,14 @@ def verdict_of(audit: ProtocolAudit, tolerance: float = 0.05, interval: Interval
     if settled and sees_all and not picked.any() and (rows["high"] <= tolerance).all():
         return Verdict("supported", why)
     return Verdict("inconclusive", f"{why} {_what_would_settle(audit, tolerance, sees_all, settled)}")
+
+
+def _no_credit(audit: ProtocolAudit) -> str:
+    unscored = sum(not trace.scored for trace in audit.traces)
+    if unscored == len(audit.traces):
+        return "No run has a recorded score, so none can be shown to mislead."
+    more = f", and {unscored:,} of {len(audit.traces):,} have no recorded score" if unscored else ""
+    return f"No run was credited{more}, so no score can be shown to mislead."
 
 
 def _why(audit: ProtocolAudit, rows: pd.DataFrame) -> str:
@@ -268,12 +276,14 @@ def _chains(audit: ProtocolAudit) -> list[Section]:
     states = states_table(audit)
     positive = [one for one in audit.findings if one.state == "positive"]
     rejected = [one for one in audit.findings if one.state in ("unsupported", "invalid")]
-    claim = (
-        f"{len(positive)} findings have a complete chain from exposure to credit, every quote where its "
-        f"pointer says; {len(rejected)} answers of the judge were rejected."
-        if audit.findings
-        else "No rule found anything to judge."
-    )
+    left_open = sum(one.state == "abstained" for one in audit.findings)
+    told = [
+        f"{_n(len(positive), 'finding')} {'has' if len(positive) == 1 else 'have'} a complete chain from "
+        "exposure to credit, every quote where its pointer says",
+        f"{_n(len(rejected), 'answer')} of the judge {'was' if len(rejected) == 1 else 'were'} rejected",
+        *([f"the judge left {_n(left_open, 'candidate')} open"] if left_open else []),
+    ]
+    claim = "; ".join(told) + "." if audit.findings else "No rule found anything to judge."
     return [
         Section(
             place="evidence",
@@ -297,18 +307,24 @@ def _exposures(audit: ProtocolAudit, incidence: pd.DataFrame) -> list[Section]:
         return []
     totals = rows[rows["model"] == "all"].groupby("name", sort=False)["positive"].sum()
     totals = totals.sort_values(ascending=False, kind="stable")
-    top = str(totals.index[0])
     return [
         Section(
             place="evidence",
             title="Where it comes from",
-            claim=f"The most frequent exposure is {top} ({int(totals.iloc[0])} runs): "
-            f"{EXPOSURES[top].boundary}.",
+            claim=_most_frequent(totals),
             figures=[_exposure_bars(totals, len(audit.traces))],
             how="Exposures of the positive findings; a run with several counts for each.",
             otherwise="Positive findings spread evenly, or none at all.",
         )
     ]
+
+
+def _most_frequent(totals: pd.Series) -> str:
+    most = int(totals.iloc[0])
+    top = [str(name) for name in totals.index[totals == most]]
+    if len(top) == 1:
+        return f"The most frequent exposure is {top[0]} ({_n(most, 'run')}): {EXPOSURES[top[0]].boundary}."
+    return f"The most frequent exposures are {_listed(top, 7)} ({_n(most, 'run')} each)."
 
 
 def _exposure_bars(totals: pd.Series, runs: int) -> Figure:
@@ -362,10 +378,10 @@ def _gaps(audit: ProtocolAudit) -> list[Section]:
     known = rows[rows["gap"].notna()].sort_values("gap", ascending=False, kind="stable")
     shown = rows[["run_id", "score", "gap", "gap_share", "gap_low", "gap_high", "gap_note"]]
     claim = (
-        f"In {len(known)} of {len(rows)} positive runs a fair comparison was kept; the score falls by "
-        f"{known['gap'].min():.3f} to {known['gap'].max():.3f} without the exposure."
+        f"In {len(known)} of {_n(len(rows), 'positive run')} a fair comparison was kept; the score is worse "
+        f"by {_range(known['gap'])} without the exposure."
         if len(known)
-        else f"No gap can be computed for the {len(rows)} positive runs: no fair comparison was kept."
+        else f"No gap can be computed ({_n(len(rows), 'positive run')}): no fair comparison was kept."
     )
     few = known.head(20)
     figures = [
@@ -393,6 +409,11 @@ def _gaps(audit: ProtocolAudit) -> list[Section]:
             otherwise="The same score without the exposure: a gap of zero.",
         )
     ]
+
+
+def _range(values: pd.Series) -> str:
+    low, high = f"{values.min():.3f}", f"{values.max():.3f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _models(audit: ProtocolAudit) -> list[Section]:
@@ -506,12 +527,11 @@ def _mending(audit: ProtocolAudit) -> list[Section]:
     ]
     if repairs.empty:
         return said
-    first = repairs.sort_values("runs", ascending=False, kind="stable").iloc[0]
     return [
         Section(
             place="evidence",
             title="What to mend",
-            claim=f"The repair asked for most often is to {first['asks_for']} ({first['runs']} runs).",
+            claim=_asked_most(repairs),
             table=repairs,
             columns=_COLUMNS,
             caption="Repairs of the positive findings.",
@@ -523,6 +543,14 @@ def _mending(audit: ProtocolAudit) -> list[Section]:
     ]
 
 
+def _asked_most(repairs: pd.DataFrame) -> str:
+    top = repairs[repairs["runs"] == repairs["runs"].max()]
+    runs = _n(int(top["runs"].iloc[0]), "run")
+    if len(top) == 1:
+        return f"The repair asked for most often is to {top['asks_for'].iloc[0]} ({runs})."
+    return f"{len(repairs)} repairs are asked for; the most frequent {len(top)} in {runs} each."
+
+
 def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
     traces = audit.traces
     unfilled = sorted({name for trace in traces for name in trace.header.unfilled})
@@ -530,6 +558,8 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
     same = sum(is_same_model(audit.judge.model, trace.header.model) for trace in traces)
     undecided = sum(trace.state in ("unsupported", "invalid", "abstained") for trace in traces)
     quiet = sum(trace.state == "no_candidate" for trace in traces)
+    unscored = sum(not trace.scored for trace in traces)
+    beyond = sum(bool(trace.findings) for trace in traces) - MAX_FOLDS
     picked = sum(trace.header.cohort_sampling == "suspicious_subset" for trace in traces)
     faults = sum(one.answer is None and one.record is None for one in audit.findings)
     unseen = [name for name in EXPOSURE_NAMES if name not in audit.judge.sees]
@@ -541,7 +571,7 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
         ),
         (
             undecided,
-            f"{undecided} runs are undecided.",
+            f"{_runs_are(undecided)} undecided.",
             "They count as negative in the rate and as positive in its upper bound.",
         ),
         (
@@ -554,11 +584,26 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
             f"{_runs_are(picked)} in the audit because they looked suspicious.",
             "Their rate is not a prevalence.",
         ),
-        (faults, f"{faults} candidates got no answer.", "The same command again asks only for these."),
+        (
+            unscored,
+            f"{_runs_are(unscored)} without a recorded score.",
+            "Whether such a score misleads cannot be told. `irtaudit bundles convert --scores` takes scores "
+            "from a table.",
+        ),
+        (faults, f"{_n(faults, 'candidate')} got no answer.", "The same command again asks only for these."),
+        (
+            beyond > 0,
+            f"The evidence of {_n(beyond, 'run')} is not on this page.",
+            "evidence.csv and findings.jsonl have all of it.",
+        ),
         (same, f"{_runs_are(same)} judged by the model that made them.", "Let another model judge them."),
-        (dropped, f"{dropped} candidates beyond the cap were not judged.", "Raise the cap to judge them."),
+        (dropped, f"{_n(dropped, 'candidate')} beyond the cap not judged.", "Raise --cap to judge them."),
         (unfilled, "Converted logs leave things out.", f"Their sources did not say: {', '.join(unfilled)}."),
-        (audit.refused, f"{len(audit.refused)} bundles could not be read.", "They are in no rate."),
+        (
+            audit.refused,
+            f"{_n(len(audit.refused), 'bundle')} could not be read.",
+            "They are in no rate; refused.csv says why.",
+        ),
         (
             probe is None,
             "The recall of this audit was not measured on these runs.",
@@ -568,8 +613,13 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
     return [Section(place="limit", claim=claim, text=text) for applies, claim, text in notes if applies]
 
 
+def _n(n: int, what: str) -> str:
+    """A number of things: "1 run", "2 runs"."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def _runs_are(n: int) -> str:
-    return "1 run is" if n == 1 else f"{n:,} runs are"
+    return f"{_n(n, 'run')} {'is' if n == 1 else 'are'}"
 
 
 def _runs(audit: ProtocolAudit) -> Section:

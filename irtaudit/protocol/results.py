@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.stats import binomtest, fisher_exact
 
 from irtaudit.protocol.audit import Finding, ProtocolAudit, TraceResult
+from irtaudit.protocol.judges.case import utf8
 from irtaudit.protocol.taxonomy import DETECTORS, EXPOSURE_NAMES, EXPOSURES, SOURCES, source_of
 from irtaudit.protocol.validation import STATES
 from irtaudit.stats.clustered import clustered_proportion
@@ -22,6 +23,7 @@ from irtaudit.stats.proportions import clopper_pearson, newcombe
 IntervalKind = Literal["wilson", "clopper-pearson"]
 
 NOT_PREVALENCE = "picked runs: not prevalence"
+_RELEASE = re.compile(r"-(?:\d{4,}|\d{4}-\d{2}(?:-\d{2})?|latest)$")
 _UNDECIDED = ("unsupported", "invalid", "abstained", "no_candidate")
 
 
@@ -67,14 +69,17 @@ def _trace_row(trace: TraceResult, judge_model: str) -> dict[str, Any]:
         "dropped": sum(trace.dropped.values()),
         "self_judged": is_same_model(judge_model, header.model),
         "bundle_sha256": trace.sha256,
-        "source": trace.source,
+        "source": utf8(trace.source),
     }
 
 
 def is_same_model(judge: str, model: str) -> bool:
-    """Whether a judge would judge itself: one name, without provider, begins with the other."""
-    one, other = (re.sub(r"[^a-z0-9]+", "-", name.lower().rpartition("/")[2]) for name in (judge, model))
-    return bool(one and other) and (one.startswith(other) or other.startswith(one))
+    """Whether a judge would judge itself: one name, but for the provider before it and a date after it."""
+    one, other = (
+        _RELEASE.sub("", re.sub(r"[^a-z0-9]+", "-", name.lower().rpartition("/")[2]))
+        for name in (judge, model)
+    )
+    return bool(one) and one == other
 
 
 def findings_table(audit: ProtocolAudit) -> pd.DataFrame:

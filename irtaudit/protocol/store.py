@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from irtaudit.data.files import atomic_write
 from irtaudit.errors import StorageError
-from irtaudit.protocol.judges.case import Case, Judge, Read, Reply
-from irtaudit.protocol.judges.replay import Recorded, RecordedRead
+from irtaudit.protocol.judges.case import Case, Judge, Reply
+from irtaudit.protocol.judges.replay import Recorded, RecordedRead, replied
 
 
 def saved_reply(folder: Path, judge: Judge, case: Case) -> Reply | None:
@@ -25,9 +24,7 @@ def saved_reply(folder: Path, judge: Judge, case: Case) -> Reply | None:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError:
         return None  # a file that is not ours, or of another version: ask again and write it anew
-    said = one.answer if isinstance(one.answer, str | dict) else json.dumps(one.answer)
-    reads = tuple(Read(r.path, r.start, r.end, "", r.refused) for r in one.reads)
-    return Reply(said, reads, bundle_sha256=one.bundle_sha256)
+    return replied(one, case)
 
 
 def save_reply(folder: Path, judge: Judge, case: Case, reply: Reply) -> None:

@@ -52,7 +52,7 @@ def trace(name: str, state: State = "no_candidate", **header: Any) -> TraceResul
         "cohort_sampling": "census",
         **header,
     }
-    return TraceResult(Header(run_id=name, **told), "0" * 64, "", 1, 1.0, True, state, (), {}, Gap())
+    return TraceResult(Header(run_id=name, **told), "0" * 64, "", 1, 1.0, True, True, state, (), {}, Gap())
 
 
 def audit_of(traces: Sequence[TraceResult], judge: Judge = SEES_ALL) -> ProtocolAudit:
@@ -166,6 +166,8 @@ def test_repeated_tasks_have_no_mcnemar_and_a_note() -> None:
         ("openai/gpt-5", "gpt-5", True),
         ("Claude Opus 4.8", "claude-opus-4.8", True),
         ("gpt-5", "kimi-k2", False),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("gpt-5-2025-08-07", "openai/gpt-5-latest", True),
         ("", "gpt-5", False),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irtaudit.errors import DataError
-from irtaudit.protocol.adapters.draft import Draft, EventList, mapping, text_of
+from irtaudit.protocol.adapters.draft import Draft, EventList, mapping, sequence, text_of
 
 _VERSION = re.compile(r"^(?:ATIF-)?v?1\.([0-7])$", re.IGNORECASE)
 
@@ -52,7 +52,7 @@ def _add_step(events: EventList, step: dict[str, Any], *, is_last: bool) -> None
     if source == "agent":
         if isinstance(step.get("reasoning_content"), str):
             events.add("agent", "reasoning", step["reasoning_content"])
-        calls = [call for call in step.get("tool_calls") or () if isinstance(call, dict)]
+        calls = [call for call in sequence(step.get("tool_calls")) if isinstance(call, dict)]
         if text.strip():
             events.add("agent", "submit" if is_last and not calls else "message", text)
         for call in calls:
@@ -65,7 +65,7 @@ def _add_step(events: EventList, step: dict[str, Any], *, is_last: bool) -> None
 
 
 def _results(step: dict[str, Any]) -> Iterator[tuple[str | None, str]]:
-    for result in mapping(step.get("observation")).get("results") or ():
+    for result in sequence(mapping(step.get("observation")).get("results")):
         if isinstance(result, dict):
             delegated = result.get("subagent_trajectory_ref")
             text = text_of(result.get("content"))

@@ -110,7 +110,7 @@ def _drafts(kind: Format, path: Path, value: Any) -> Iterator[Draft]:
 def _first_value(path: Path) -> Any:
     """The JSON value of a file, or of its first line where it has one on each."""
     text = decode_text(read_content(path, LIMITS.total_bytes), path)
-    head = next((line for line in text.splitlines() if line.strip()), "")
+    head = next((line for line in text.split("\n") if line.strip()), "")
     for part in (text, head):
         try:
             return json.loads(part)

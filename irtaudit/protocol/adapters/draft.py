@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,7 +113,8 @@ class EventList:
     def add(self, actor: Actor, kind: Kind, text: str = "", **more: Any) -> None:
         """Append one event; empty messages are left out."""
         if text.strip() or more or kind in ("tool_result", "submit"):
-            self._events.append(Event(i=len(self._events), actor=actor, kind=kind, text=clean(text), **more))
+            told: dict[str, Any] = {k: clean(v) if isinstance(v, str) else v for k, v in more.items()}
+            self._events.append(Event(i=len(self._events), actor=actor, kind=kind, text=clean(text), **told))
 
     def call(self, tool: str, arguments: Any, call_id: str | None = None) -> None:
         """Append a tool call, or a submission where the tool is one that submits."""
@@ -124,7 +126,7 @@ class EventList:
             else {"input": arguments}
         )
         kind: Kind = "submit" if _SCORING_TOOL.match(tool) else "tool_call"
-        self.add("agent", kind, tool=clean(tool), args=_clean_json(args), call_id=call_id)
+        self.add("agent", kind, tool=tool, args=clean_json(args), call_id=call_id)
 
     @property
     def found(self) -> tuple[Event, ...]:
@@ -137,7 +139,7 @@ def clean(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def _clean_json(value: Any) -> Any:
+def clean_json(value: Any) -> Any:
     """The value with clean texts; nesting deeper than a bundle may have becomes text."""
     return _cleaned(value, 60)
 
@@ -160,6 +162,20 @@ def name_of(text: object) -> str:
 def mapping(value: Any) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """The value if it is a JSON array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def finite(value: Any) -> float | None:
+    """The value if it is a finite number, else None."""
+    try:
+        number = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return number if math.isfinite(number) else None
 
 
 def text_of(content: Any) -> str:

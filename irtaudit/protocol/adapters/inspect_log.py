@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from irtaudit.errors import DataError
-from irtaudit.protocol.adapters.draft import Draft, EventList, mapping, text_of
+from irtaudit.protocol.adapters.draft import Draft, EventList, clean_json, finite, mapping, sequence, text_of
 from irtaudit.protocol.adapters.openai_messages import add_messages, last_answer
-from irtaudit.protocol.files import LIMITS
+from irtaudit.protocol.files import BROKEN_ZIP, LIMITS
 from irtaudit.protocol.models import ScoreRecord
 
 _GRADES: Mapping[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # Inspect's own reading of its grades
@@ -46,7 +45,7 @@ def read_drafts(path: Path, value: dict[str, Any] | None) -> Iterator[Draft]:
     DataError
         If the log is broken, has no samples, or is packed in a way that needs inspect_ai.
     """
-    header, samples = (value, value.get("samples") or []) if value is not None else _unpacked(path)
+    header, samples = (value, sequence(value.get("samples"))) if value is not None else _unpacked(path)
     found = False
     for sample in samples:
         if isinstance(sample, dict):
@@ -66,7 +65,7 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
                 return _by_inspect(path)
             names = sorted(info.filename for info in infos)
             header = _member(archive, _header_name(names, path), path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except BROKEN_ZIP as error:
         raise DataError(f"{path} is no readable .eval file: {error}") from None
     return header, _members(path, [name for name in names if name.startswith("samples/")])
 
@@ -94,7 +93,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
     try:
         with archive.open(info) as stream:
             value = json.loads(stream.read(most))
-    except (ValueError, RecursionError, zlib.error, EOFError, zipfile.BadZipFile, RuntimeError) as error:
+    except BROKEN_ZIP as error:
         raise DataError(f"{path}: {name} is broken: {error}") from None
     if not isinstance(value, dict):
         raise DataError(f"{path}: {name} is not a JSON object")
@@ -114,9 +113,9 @@ def _by_inspect(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
 
 
 def _draft(header: dict[str, Any], sample: dict[str, Any], path: Path) -> Draft:
-    evaluated = header.get("eval") or {}
+    evaluated = mapping(header.get("eval"))
     sample = _resolved(sample)
-    messages = sample.get("messages") or []
+    messages = sequence(sample.get("messages"))
     events = EventList()
     add_messages(events, messages)
     for name, score in _scores(sample).items():
@@ -133,7 +132,7 @@ def _draft(header: dict[str, Any], sample: dict[str, Any], path: Path) -> Draft:
         model=evaluated.get("model"),
         agent=_solver(header),
         task=_question(sample.get("input")),
-        answer=mapping(sample.get("output")).get("completion") or last_answer(messages),
+        answer=text_of(mapping(sample.get("output")).get("completion")) or last_answer(messages),
         targets=[str(one) for one in (target if isinstance(target, list) else [target]) if one],
         scoring_rule=", ".join(_scores(sample)) or None,
         score=_score(sample),
@@ -141,7 +140,7 @@ def _draft(header: dict[str, Any], sample: dict[str, Any], path: Path) -> Draft:
 
 
 def _scores(sample: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    scores = sample.get("scores") or ({"score": sample["score"]} if sample.get("score") else {})
+    scores = mapping(sample.get("scores")) or ({"score": sample["score"]} if sample.get("score") else {})
     return {str(name): one for name, one in scores.items() if isinstance(one, dict)}
 
 
@@ -158,20 +157,18 @@ def _score(sample: dict[str, Any]) -> ScoreRecord | None:
         score=number,
         max=1.0 if graded else None,
         passed=None if number is None or not graded else number == 1.0,
-        components=json.loads(json.dumps(values)),
+        components=clean_json(values),
     )
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool | int | float):
-        return float(value) if value == value else None
-    if isinstance(value, str):
-        grade = _GRADES.get(value.strip().upper())
-        try:
-            return grade if grade is not None else float(value)
-        except ValueError:
-            return None
-    return None
+    if not isinstance(value, str):
+        return finite(value)
+    grade = _GRADES.get(value.strip().upper())
+    try:
+        return grade if grade is not None else finite(float(value))
+    except ValueError:
+        return None
 
 
 def _question(asked: Any) -> str | None:
@@ -184,7 +181,7 @@ def _question(asked: Any) -> str | None:
 
 
 def _solver(header: dict[str, Any]) -> str | None:
-    steps = mapping(header.get("plan")).get("steps") or ()
+    steps = sequence(mapping(header.get("plan")).get("steps"))
     names = [str(step["solver"]) for step in steps if isinstance(step, dict) and "solver" in step]
     return " > ".join(names) or None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from irtaudit.data.files import decode_text, read_content
 from irtaudit.errors import DataError
-from irtaudit.protocol.adapters.draft import Draft, EventList, text_of
+from irtaudit.protocol.adapters.draft import Draft, EventList, finite, sequence, text_of
 from irtaudit.protocol.models import ScoreRecord
 
 
@@ -56,8 +56,8 @@ def _draft(value: dict[str, Any], run_id: str) -> Draft:
     events = EventList()
     add_messages(events, messages)
     answer = last_answer(messages)
-    score = _number(value.get("score"))
-    targets = value.get("target") or ()
+    score = finite(value.get("score"))
+    target = value.get("target")
     return Draft(
         run_id=run_id,
         events=events.found,
@@ -67,10 +67,10 @@ def _draft(value: dict[str, Any], run_id: str) -> Draft:
         agent=_text(value.get("agent")),
         task=next((text_of(m.get("content")) for m in messages if _role(m) == "user"), None),
         answer=answer,
-        targets=[targets] if isinstance(targets, str) else [str(one) for one in targets],
+        targets=[str(one) for one in (target if isinstance(target, list) else [target]) if one is not None],
         score=ScoreRecord(
             score=score,
-            max=_number(value.get("max")),
+            max=finite(value.get("max")),
             passed=value["passed"] if isinstance(value.get("passed"), bool) else None,
         )
         if score is not None
@@ -105,7 +105,7 @@ def _assistant(events: EventList, message: dict[str, Any], text: str, *, is_last
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(reasoning, str):
         events.add("agent", "reasoning", reasoning)
-    calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [call for call in sequence(message.get("tool_calls")) if isinstance(call, dict)]
     if text.strip():
         events.add("agent", "submit" if is_last and not calls else "message", text)
     for call in calls:
@@ -142,7 +142,3 @@ def _failure(error: Any) -> str:
 
 def _text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int) and str(value).strip() else None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and value == value else None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from irtaudit.errors import DataError
-from irtaudit.protocol.adapters.draft import Draft, EventList, mapping, text_of
+from irtaudit.protocol.adapters.draft import Draft, EventList, clean_json, mapping, sequence, text_of
 
 
 def looks_like(path: Path, first: Any) -> bool:
@@ -23,7 +23,7 @@ def read_draft(path: Path, value: dict[str, Any]) -> Draft:
         If a step is malformed.
     """
     events = EventList()
-    history = [one for one in value.get("history") or () if isinstance(one, dict)]
+    history = [one for one in sequence(value.get("history")) if isinstance(one, dict)]
     task = next((text_of(one.get("content")) for one in history if one.get("role") == "user"), None)
     if task:
         events.add("user", "message", task)
@@ -49,8 +49,7 @@ def _add_step(events: EventList, step: dict[str, Any]) -> None:
     action = step.get("action")
     if isinstance(action, str) and action.strip():
         submits = action.split()[0] in ("submit", "exit_forfeit")
-        events.add(
-            "agent", "submit" if submits else "tool_call", tool="shell", args={"command": action.rstrip("\n")}
-        )
+        args = clean_json({"command": action.rstrip("\n")})
+        events.add("agent", "submit" if submits else "tool_call", tool="shell", args=args)
     if isinstance(step.get("observation"), str):
         events.add("tool", "tool_result", step["observation"])

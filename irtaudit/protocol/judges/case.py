@@ -12,6 +12,7 @@ from irtaudit.protocol.pointers import MAX_SPAN, Pointer
 from irtaudit.protocol.taxonomy import EXPOSURE_NAMES, ExposureName
 
 MAX_READS = 12
+MAX_CALLS = 64  # of read_file about one candidate, refused ones included
 ARTIFACT_LINES = 120  # of the submission, shown without asking
 LAST_SUBMITS = 3
 
@@ -155,7 +156,7 @@ def read_file(bundle: RunBundle, path: Any, start: Any, end: Any, already: int =
         With a reason of refusal when the path is not in the manifest, the file is not text, the range is
         not one of 1 to 200 lines of it, or 12 reads are done.
     """
-    asked = str(path)[:200]
+    asked = utf8(str(path)[:200])
 
     def refuse(reason: str) -> Read:
         return Read(asked, 0, 0, "", refused=reason)
@@ -172,6 +173,11 @@ def read_file(bundle: RunBundle, path: Any, start: Any, end: Any, already: int =
     if not 1 <= start <= end <= len(lines) or end - start >= MAX_SPAN:
         return refuse(f"lines {start} to {end} are not 1 to {MAX_SPAN} lines of the {len(lines)} there are")
     return Read(path, start, end, "\n".join(lines[start - 1 : end]))
+
+
+def utf8(text: str) -> str:
+    """The text with lone surrogates, which no file can hold, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_number(value: Any) -> bool:

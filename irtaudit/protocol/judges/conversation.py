@@ -13,6 +13,7 @@ from typing import Any
 from irtaudit.protocol.answers import parse_answer
 from irtaudit.protocol.bundle import SCORE, SPEC, TRAJECTORY, RunBundle, event_text
 from irtaudit.protocol.judges.case import (
+    MAX_CALLS,
     MAX_READS,
     Case,
     NoAnswerError,
@@ -22,6 +23,7 @@ from irtaudit.protocol.judges.case import (
     last_submits,
     read_file,
     shown_spans,
+    utf8,
 )
 
 PROMPT_ID = "irtaudit-protocol-judge-1"
@@ -102,9 +104,11 @@ def converse(case: Case, complete: Complete) -> Reply:
     spent = [0, 0, 0]
     repaired = False
     for _ in range(MAX_READS + 4):
-        done = complete(turns, len(reads) < MAX_READS)
+        done = _as_utf8(complete(turns, len(reads) < MAX_READS))
         spent = [spent[0] + done.tokens_in, spent[1] + done.tokens_out, spent[2] + 1]
         turns.append(Turn("assistant", done.text, done.calls))
+        if len(reads) + len(done.calls) > MAX_CALLS:
+            break
         if done.calls:
             for call in done.calls:
                 read = _answered(case.bundle, call, len(reads))
@@ -118,6 +122,12 @@ def converse(case: Case, complete: Complete) -> Reply:
             continue
         return Reply(done.text, tuple(reads), "", None, *spent)
     raise NoAnswerError("the model went on calling tools and gave no answer")
+
+
+def _as_utf8(done: Completion) -> Completion:
+    """The completion without lone surrogates: JSON may hold them, requests and files may not."""
+    calls = tuple(ToolCall(utf8(call.id), utf8(call.name), utf8(call.arguments)) for call in done.calls)
+    return Completion(utf8(done.text), calls, done.tokens_in, done.tokens_out)
 
 
 def _answered(bundle: RunBundle, call: ToolCall, already: int) -> Read:
@@ -167,7 +177,10 @@ def _shown_parts(case: Case) -> list[tuple[str, str]]:
     spans = [span for span in shown_spans(case) if span.path.startswith("A/")]
     return [
         (f"{TRAJECTORY}, events", "\n\n".join(_event(bundle, i) for i in numbers)),
-        *((f"{span.path}, lines {span.start} to {span.end}", _numbered(bundle, span)) for span in spans),
+        *(
+            (f"Artifact, lines {span.start} to {span.end}", f"{span.path}\n{_numbered(bundle, span)}")
+            for span in spans
+        ),
     ]
 
 

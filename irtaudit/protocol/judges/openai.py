@@ -63,10 +63,10 @@ def openai_judge(
     PlanError
         If there is no key and the server is not on this machine, or the URL is not http(s).
     """
-    url = httpx.URL((base_url or environment.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/"))
-    key = environment.get("OPENAI_API_KEY", "")
-    if url.scheme not in ("http", "https"):
-        raise PlanError(f"base URL {url.copy_with(userinfo=b'')} is not one of http or https")
+    url = _url((base_url or environment.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/"))
+    key = environment.get("OPENAI_API_KEY", "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise PlanError("OPENAI_API_KEY holds characters that no key has; copy it anew")
     if not key and url.host not in ("localhost", "127.0.0.1", "::1"):
         raise PlanError(
             f"no key for {url.host}: set OPENAI_API_KEY (and OPENAI_BASE_URL for a server of your own)"
@@ -79,6 +79,16 @@ def openai_judge(
         prompt_sha256=prompt_sha256(),
         remembered=True,
     )
+
+
+def _url(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise PlanError(f"the base URL is none: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise PlanError(f"base URL {url.copy_with(userinfo=b'')} is not one of http or https with a host")
+    return url
 
 
 class _Server:

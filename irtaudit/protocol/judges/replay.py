@@ -10,7 +10,15 @@ from pydantic import Field, JsonValue, ValidationError
 
 from irtaudit.data.files import decode_text, read_content
 from irtaudit.errors import DataError
-from irtaudit.protocol.judges.case import Case, Judge, NoAnswerError, Read, Reply
+from irtaudit.protocol.judges.case import (
+    MAX_CALLS,
+    Case,
+    Judge,
+    NoAnswerError,
+    Read,
+    Reply,
+    read_file,
+)
 from irtaudit.protocol.load import complaint
 from irtaudit.protocol.models import Name, Record, Sha256
 
@@ -34,7 +42,7 @@ class Recorded(Record):
     model: str = ""
     prompt_sha256: str = ""
     answer: JsonValue
-    reads: tuple[RecordedRead, ...] = Field(default=(), max_length=64)
+    reads: tuple[RecordedRead, ...] = Field(default=(), max_length=MAX_CALLS)
 
 
 def read_answers(path: str | Path) -> dict[tuple[str, str], Recorded]:
@@ -46,7 +54,7 @@ def read_answers(path: str | Path) -> dict[tuple[str, str], Recorded]:
         If the file is missing or a line is malformed; names the line.
     """
     found: dict[tuple[str, str], Recorded] = {}
-    for number, line in enumerate(decode_text(read_content(path), path).splitlines(), 1):
+    for number, line in enumerate(decode_text(read_content(path), path).split("\n"), 1):
         if line.strip():
             try:
                 one = Recorded.model_validate_json(line)
@@ -54,6 +62,16 @@ def read_answers(path: str | Path) -> dict[tuple[str, str], Recorded]:
                 raise DataError(f"{path}, line {number}: {complaint(error)}") from None
             found[one.run_id, one.candidate_id] = one
     return found
+
+
+def replied(one: Recorded, case: Case) -> Reply:
+    """The reply that was recorded; its reads are done again, so that none is claimed that is not allowed."""
+    reads: list[Read] = []
+    for r in one.reads:
+        again = read_file(case.bundle, r.path, r.start, r.end, len(reads))
+        reads.append(Read(r.path, r.start, r.end, "", r.refused) if r.refused else again)
+    said = one.answer if isinstance(one.answer, str | dict) else json.dumps(one.answer)
+    return Reply(said, tuple(reads), bundle_sha256=one.bundle_sha256)
 
 
 def replay_judge(answers: Mapping[tuple[str, str], Recorded]) -> Judge:
@@ -75,10 +93,7 @@ def replay_judge(answers: Mapping[tuple[str, str], Recorded]) -> Judge:
         key = (case.bundle.manifest.run_id, case.candidate.id)
         if key not in answers:
             raise NoAnswerError(f"no answer is recorded for candidate {case.candidate.id}")
-        one = answers[key]
-        said = one.answer if isinstance(one.answer, str | dict) else json.dumps(one.answer)
-        reads = tuple(Read(r.path, r.start, r.end, "", r.refused) for r in one.reads)
-        return Reply(said, reads=reads, bundle_sha256=one.bundle_sha256)
+        return replied(answers[key], case)
 
     return Judge(
         name="replay",
