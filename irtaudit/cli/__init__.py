@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
-from threading import Timer, main_thread
+from threading import Timer, current_thread, main_thread
+from types import FrameType
 from typing import IO, Any
 
 import click
@@ -149,25 +150,50 @@ def check_arguments(arguments: Iterable[str]) -> None:
 
 @contextmanager
 def heard_interrupts() -> Iterator[None]:
-    """Deliver again a ctrl-C that Python drops.
+    """Deliver again a ctrl-C that is dropped on its way.
 
-    What is raised while a destructor or the callback of a weak reference runs goes nowhere, KeyboardInterrupt
-    included, and importing a module runs such a callback for every module it imports.
+    Compiled modules drop what is raised while they set themselves up (Cython's do), and Python drops what is
+    raised in a destructor or in the callback of a weak reference; neither spares KeyboardInterrupt. What is
+    delivered twice does no harm: nothing is lost by leaving an import.
     """
-    hook = sys.unraisablehook
+    handler, hook, timers = signal.getsignal(signal.SIGINT), sys.unraisablehook, list[Timer]()
 
-    def deliver(dropped: sys.UnraisableHookArgs) -> None:
+    def again() -> None:
+        timers.append(Timer(0.2, signal.pthread_kill, (main_thread().ident, signal.SIGINT)))
+        timers[-1].start()
+
+    def interrupt(_number: int, frame: FrameType | None) -> None:
+        if _importing(frame):
+            again()
+        raise KeyboardInterrupt
+
+    def unraisable(dropped: sys.UnraisableHookArgs) -> None:
         if issubclass(dropped.exc_type, KeyboardInterrupt):
-            # not from here: what this function raises is dropped as well
-            Timer(0.01, signal.pthread_kill, (main_thread().ident, signal.SIGINT)).start()
+            again()
         else:
             hook(dropped)
 
-    sys.unraisablehook = deliver
+    ours = handler is signal.default_int_handler and current_thread() is main_thread()
+    sys.unraisablehook = unraisable
+    if ours:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
+        for timer in timers:
+            timer.cancel()
         sys.unraisablehook = hook
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether the interrupted code runs on behalf of an import."""
+    while frame is not None:
+        if frame.f_code.co_name == "_find_and_load":
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

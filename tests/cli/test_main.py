@@ -241,21 +241,45 @@ def test_arguments_that_are_not_text_are_refused_at_once(
     assert "is not text in this terminal's encoding" in err
 
 
-def test_an_interrupt_that_python_drops_is_delivered_again(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In a destructor, as in the callbacks that importing runs, KeyboardInterrupt goes nowhere."""
+class Interrupted:
+    """Interrupted in its destructor."""
 
-    class Interrupted:
-        def __del__(self) -> None:
-            signal.raise_signal(signal.SIGINT)
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def interrupted_import() -> None:
+    """As Cython's modules do while they set themselves up."""
+    Path("dropping.py").write_text(
+        "import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nexcept BaseException:\n    pass\n",
+        encoding="utf-8",
+    )
+    import_module("dropping")
+
+
+@pytest.mark.parametrize("drop", [Interrupted, interrupted_import])
+def test_an_interrupt_that_is_dropped_is_delivered_again(
+    drop: Callable[[], object],
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "dropping", raising=False)
+    ended = []
 
     def body() -> None:
-        Interrupted()
+        drop()
         time.sleep(20)
+        ended.append("as if nothing had happened")
 
+    handlers = signal.getsignal(signal.SIGINT), sys.unraisablehook
     assert run(body) == 130
+    assert not ended
     assert "interrupted" in capsys.readouterr().err
+    assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == handlers
 
 
 def test_an_interrupt_while_the_command_line_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
