@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import threading
 import time
 import zlib
@@ -20,6 +21,11 @@ from irtaudit.errors import StorageError
 
 NOT_THERE = frozenset({403, 404, 410})
 """A public bucket answers 403 for what it does not have, if it does not let strangers list it."""
+
+_SETTINGS = tuple(
+    name for proxy in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY") for name in (proxy, proxy.lower())
+) + ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""What httpx takes from the environment."""
 
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -60,12 +66,34 @@ class _TryAgainError(Exception):
 
 @contextmanager
 def downloads(patience: Patience, connections: int) -> Iterator[httpx.Client]:
-    """A client for `download`, to be shared by threads."""
+    """A client for `download`, to be shared by threads.
+
+    Raises
+    ------
+    StorageError
+        If the proxy or the certificates that this machine's settings name cannot be used.
+    """
     timeout = httpx.Timeout(min(30.0, patience.timeout))
     headers = {"User-Agent": f"irtaudit/{__version__}", "Accept-Encoding": "gzip"}
     limits = httpx.Limits(max_connections=connections)
-    with httpx.Client(timeout=timeout, headers=headers, limits=limits, follow_redirects=True) as client:
+    try:
+        client = httpx.Client(timeout=timeout, headers=headers, limits=limits, follow_redirects=True)
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+        named = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
+        raise StorageError(
+            f"this machine's network settings cannot be used ({error}); look at {', '.join(named) or 'them'}"
+        ) from None
+    with client:
         yield client
+
+
+def is_address(text: str) -> bool:
+    """Is this the address of something on the web?"""
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return False
+    return url.scheme in ("http", "https") and bool(url.host)
 
 
 def download(client: httpx.Client, url: str, patience: Patience, stop: threading.Event) -> bytes | None:
@@ -113,7 +141,10 @@ def _try_once(client: httpx.Client, url: str, patience: Patience, stop: threadin
     except httpx.TimeoutException:
         raise _TryAgainError("the server does not answer in time") from None
     except httpx.ConnectError as error:
-        raise _TryAgainError(f"{httpx.URL(url).host} cannot be reached ({error})") from None
+        raise _TryAgainError(
+            f"{httpx.URL(url).host} cannot be reached ({error}); is there a network? Then the same command "
+            "again"
+        ) from None
     except httpx.HTTPError as error:
         raise _TryAgainError(f"the connection broke: {error}") from None
     return _json_text(body, url, patience.max_bytes)

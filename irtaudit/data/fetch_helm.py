@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx
 
 from irtaudit._version import __version__
-from irtaudit.data.download import Patience, download, downloads
+from irtaudit.data.download import Patience, download, downloads, is_address
 from irtaudit.data.files import atomic_write
 from irtaudit.data.helm import RUN_FILES, is_of, run_task
 from irtaudit.data.json_files import read_json_list, read_json_object
@@ -133,7 +133,7 @@ def fetch_helm(
     Raises
     ------
     PlanError
-        If a name cannot be one, or the release has no such scenario.
+        If a name or the address cannot be one, or the release has no such scenario.
     StorageError
         If the network or the disk fails; what is complete stays.
     DataError
@@ -142,6 +142,8 @@ def fetch_helm(
     for kind, name in (("project", project), ("release", release)):
         if not _PLAIN_NAME.fullmatch(name):
             raise PlanError(f"{kind} is {name!r}, expected letters, digits, dots, dashes, such as 'v1.17.0'")
+    if not is_address(base_url):
+        raise PlanError(f"{base_url!r} is no address; expected one such as {BUCKET!r}")
     if not scenarios:
         raise PlanError("no scenario is named; name some, such as harm_bench")
     patience, folder = patience or Patience(), Path(out) / project / release

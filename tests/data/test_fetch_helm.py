@@ -5,8 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from helm_bucket import (
     send_bomb,
     send_cut_gzip,
     send_drops,
+    send_gzip,
     send_plain,
     send_short,
     send_status,
@@ -203,7 +209,60 @@ def test_no_network_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
         fetched(Bucket({}), tmp_path, base_url="http://127.0.0.1:1")
     assert caught.value.exit_code == 3
     assert "\n" not in str(caught.value)
+    assert "is there a network? Then the same command again" in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1"),  # needs a package that we do not
+        ("HTTPS_PROXY", "http://[::1"),
+        ("SSL_CERT_FILE", "/no/such/file"),
+    ],
+)
+def test_settings_of_the_machine_that_cannot_be_used_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(StorageError, match=rf"this machine's network settings.*{name}"):
+        fetched(Bucket({}), tmp_path, base_url="https://127.0.0.1:1")
+    assert not list(tmp_path.iterdir())
+
+
+def test_killed_at_any_time_the_same_command_goes_on(bucket: Bucket, tmp_path: Path) -> None:
+    """SIGKILL leaves no time to clean up: what is there must be whole, and what is lacking must come."""
+
+    def slowly(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        time.sleep(0.1)
+        send_gzip(handler, body)
+
+    bucket.fail("s.json", *[slowly] * 9)
+    call = (
+        "import sys; from irtaudit.data.fetch_helm import fetch_helm; "
+        f"fetch_helm(sys.argv[1], project='safety', release='{RELEASE}', "
+        f"scenarios=['harm_bench', 'xstest'], base_url='{bucket.url}', workers=2)"
+    )
+    for most in (1, 4):
+        process = subprocess.Popen([sys.executable, "-c", call, str(tmp_path)])
+        while len(runs := list(tmp_path.rglob("run_spec.json"))) < most and process.poll() is None:
+            time.sleep(0.005)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert most <= len(runs) < 8
+        for run in (path.parent for path in tmp_path.rglob("run_spec.json")):
+            for path in run.glob("*.json"):
+                assert (
+                    json.loads(path.read_text())
+                    == FILES[path.relative_to(tmp_path / "safety" / RELEASE).as_posix()]
+                )
+            assert {path.name for path in run.glob("*.json")} == set(RUN_FILES)
+    for left in tmp_path.rglob(".*.tmp"):
+        left.unlink()
+    asked = bucket.requests.total()
+    result = fetched(bucket, tmp_path)
+    assert_whole(result)
+    assert bucket.requests.total() - asked == result.downloaded <= 12
 
 
 def test_a_limit_on_everything_stops_in_time(bucket: Bucket, tmp_path: Path) -> None:
@@ -232,6 +291,10 @@ def test_an_interruption_keeps_whole_runs_only(bucket: Bucket, tmp_path: Path) -
         ({"scenarios": []}, PlanError, "no scenario is named"),
         ({"release": "../v1"}, PlanError, "release is '../v1'"),
         ({"project": "a/b"}, PlanError, "project is 'a/b'"),
+        ({"base_url": "ftp://x"}, PlanError, "'ftp://x' is no address; expected one such as 'https://"),
+        ({"base_url": "nonsense"}, PlanError, "'nonsense' is no address"),
+        ({"base_url": "http://[::1"}, PlanError, r"'http://\[::1' is no address"),
+        ({"base_url": "http:///x"}, PlanError, "'http:///x' is no address"),
     ],
 )
 def test_what_is_not_there_is_said(
