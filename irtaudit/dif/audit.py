@@ -29,6 +29,8 @@ Array = NDArray[Any]
 
 CLASSICAL: tuple[ScreenName, ...] = ("mh", "logistic", "logistic_nonuniform")
 """Screens that have a p-value without a simulated null."""
+MIN_SCOPE = 3
+"""Items that an ability needs to be matched on, the same as of a factor."""
 NO_FAMILY = frozenset({"unknown", "other", ""})
 """Levels that name no family: each of their models stands alone."""
 
@@ -91,7 +93,7 @@ def audit_dif(
     sides = groups.sides(matrix.subjects)
     options, notes = _usable(options or DifOptions(), fit is not None)
     codes = family_codes(_families(matrix, cluster or group))
-    scopes: tuple[Scope | None, ...] = (None,) if fit is None else scopes_of(fit, matrix)
+    scopes = _scopes(fit, matrix)
     results: list[DifResult] = []
     with one_blas_thread():
         for scope in scopes:
@@ -104,6 +106,19 @@ def audit_dif(
         progress(len(results), len(scopes))
     whole = join(results)
     return replace(whole, notes=(*notes, *whole.notes))
+
+
+def _scopes(fit: FitResult | None, matrix: ResponseMatrix) -> tuple[Scope | None, ...]:
+    """Scopes with enough items to match on; None stands for every item without a model."""
+    found: tuple[Scope | None, ...] = (None,) if fit is None else scopes_of(fit, matrix)
+    enough = tuple(one for one in found if (matrix.n_items if one is None else len(one.items)) >= MIN_SCOPE)
+    if not enough:
+        raise PlanError(
+            f"There are {matrix.n_items} items, and no scope has {MIN_SCOPE}: an item under test would be "
+            "most of the ability that it is matched on. Compare groups on at least "
+            f"{MIN_SCOPE} items, better 20."
+        )
+    return enough
 
 
 def compare_groups(

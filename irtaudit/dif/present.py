@@ -64,8 +64,10 @@ def present(result: DifResult, *, mapped: bool = True) -> list[Section]:
     sections: list[Section] = []
     for part in comparisons(result):
         single = single_scope(part)
+        sections.append(_groups(result, part))
+        if not part.items["testable"].any():
+            continue
         sections += [
-            _groups(result, part),
             *([_map(result, part)] if mapped else []),
             *([_single(result, single)] if single is not None else []),
             *_scoped(result, part),
@@ -99,7 +101,8 @@ def present_alone(result: DifResult, holds_for: Mapping[str, str], claim: str = 
         text=f"What would change this answer? {found.what_would_change}",
         verdict=Answer(reading=claim, word=found.word, holds_for=holds_for),
     )
-    return [head, _picture(result), *present(result, mapped=len(comparisons(result)) > 1)]
+    several = len(comparisons(result)) > 1
+    return [head, *_picture(result), *present(result, mapped=several)]
 
 
 # Who is compared ---------------------------------------------------------------------------------------
@@ -152,15 +155,20 @@ def _paint_groups(axes: Axes, table: pd.DataFrame) -> None:
 # What is flagged ---------------------------------------------------------------------------------------
 
 
-def _picture(result: DifResult) -> Section:
-    part = comparisons(result)[0]
+def _picture(result: DifResult) -> list[Section]:
+    """The first comparison that has anything to show."""
+    part = next((part for part in comparisons(result) if part.items["testable"].any()), None)
+    if part is None:
+        return []
     shown = single_scope(part) or part
-    return Section(
-        place="picture",
-        title=heading(result, part, "Every item at equal ability"),
-        claim=_map_claim(shown),
-        figures=[_scatter(shown, wide=True)],
-    )
+    return [
+        Section(
+            place="picture",
+            title=heading(result, part, "Every item at equal ability"),
+            claim=_map_claim(shown),
+            figures=[_scatter(shown, wide=True)],
+        )
+    ]
 
 
 def _map(whole: DifResult, part: DifResult) -> Section:
@@ -191,11 +199,15 @@ def _flag_claim(part: DifResult) -> str:
     """How many items the headline screens flag, and how many of these relatives could explain."""
     items = part.items[part.items["screen"].isin(headline(part.options)) & part.items["flag_family"]]
     n, testable = items["item"].nunique(), part.flags["n_testable"].max()
-    claim = f"{n or 'None'} of {testable} testable items stand{'s' if n == 1 else ''} out at equal ability"
+    claim = f"{n or 'None'} of {testable} testable items stand{'s' if n < 2 else ''} out at equal ability"
     if not n or items["flag_family_cluster"].isna().all():
         return f"{claim}."
     kept = items[items["flag_family_cluster"].fillna(False).astype(bool)]["item"].nunique()
-    return f"{claim}; {kept} still do{'es' if kept == 1 else ''} when families of models are allowed for."
+    if n == 1:
+        still = "it still does" if kept else "it no longer does"
+    else:
+        still = f"{kept or 'none'} still do{'es' if kept < 2 else ''}"
+    return f"{claim}; {still} when families of models are allowed for."
 
 
 def _flag_text(part: DifResult) -> str:
@@ -709,6 +721,7 @@ def _curve(part: DifResult, row: pd.Series, caption: str) -> Figure:
 def _limits(result: DifResult) -> list[Section]:
     said = [
         *_size_limits(result),
+        *_overlap_limits(result),
         *_family_limits(result),
         *_dimension_limits(result),
         *_item_limits(result),
@@ -737,16 +750,33 @@ def _size_limits(result: DifResult) -> list[tuple[str, str]]:
             )
         )
     shift = best_shift(result)
-    if result.options.n_simulations and not shift <= LARGE:
+    if len(result.power) and not shift <= LARGE:
         found = f"not even a shift of {SHIFTS[-1]:g}" if np.isnan(shift) else f"only a shift of {shift:.1f}"
         said.append(
             (
                 "No flag does not mean no DIF.",
                 f"With a power of 80 %, {found} logits would have been flagged on an average item; testers "
-                "of "
-                f"people call {LARGE:.2f} logits large.",
+                f"of people call {LARGE:.2f} logits large.",
             )
         )
+    return said
+
+
+def _overlap_limits(result: DifResult) -> list[tuple[str, str]]:
+    """Ability bands in which one group stands alone."""
+    said = []
+    for part in comparisons(result):
+        bands = (single_scope(part) or part).bands
+        held = bands.groupby(["scope", "band", "role"])["responses"].max().unstack("role").fillna(0) > 0
+        alone = int((~held.all(axis=1)).sum())
+        if alone and result.options.bands != "score":
+            said.append(
+                (
+                    f"In {alone} of {len(held)} ability bands {' or '.join(pair(part))} models stand alone.",
+                    "There is no equally able model of the other group: Mantel-Haenszel compares nothing, and "
+                    "the other screens trust the item response model.",
+                )
+            )
     return said
 
 

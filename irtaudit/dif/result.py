@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -255,6 +256,21 @@ def flags_lost(result: DifResult, single: str) -> pd.DataFrame:
         )
     columns = ["comparison", "screen", "scopes", "single_flags", "kept", "lost", "gained"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def withdraw(folder: Path, written: Collection[str]) -> None:
+    """Take away the tables that an earlier comparison wrote into a folder and this one did not.
+
+    Parameters
+    ----------
+    folder : Path
+        One of irtaudit's own.
+    written : collection of str
+        Stems of the files that stay, see :attr:`DifResult.files`.
+    """
+    for earlier in folder.glob("dif*.csv"):
+        if earlier.stem not in written:
+            earlier.unlink(missing_ok=True)
 
 
 def column_of(names: pd.Series) -> pd.Series:

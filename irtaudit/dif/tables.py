@@ -205,7 +205,7 @@ def _flag_row(screen: ScreenName, rows: pd.DataFrame, found: Findings) -> dict[s
         "family_flags": int(rows["flag_family"].sum()),
         "family_cluster_flags": _count(rows["flag_family_cluster"]),
         "bh_flags": int((rows["p_bh"] <= LEVEL).sum()),
-        "median_abs_effect": size.median(),
+        "median_abs_effect": size.median() if size.notna().any() else np.nan,
         "max_abs_effect": size.max(),
         "pooled_cutoff": np.nan if judged is None else judged.pooled_cutoff,
         "family_cutoff": np.nan if judged is None else judged.family_cutoff,

@@ -166,7 +166,7 @@ def answer(result: DifResult) -> DifAnswer:
             f"{_flag_sentence(result, flagged, n)}. That may be {meaning}.",
             "More models of more families, or scopes with an ability of their own.",
         )
-    return _unflagged(n, best_shift(result))
+    return _unflagged(result, n)
 
 
 _MEANINGS = {
@@ -175,8 +175,15 @@ _MEANINGS = {
 }
 
 
-def _unflagged(n: int, shift: float) -> DifAnswer:
+def _unflagged(result: DifResult, n: int) -> DifAnswer:
     change = "Larger groups: the power to see a shift grows with the number of models in the smaller one."
+    if result.power.empty:
+        return DifAnswer(
+            "inconclusive",
+            f"None of {n} items is flagged; which shifts would have been was not computed.",
+            "The power, which simulated matrices tell.",
+        )
+    shift = best_shift(result)
     if shift <= LARGE:
         because = (
             f"None of {n} items is flagged, and a shift of {shift:.2f} logits would have been (power 80 %)."
