@@ -14,7 +14,7 @@ from irtaudit.errors import PlanError
 from irtaudit.irt.panels import fit_panels
 from irtaudit.irt.predict import pass_probability, plug_in
 from irtaudit.irt.presets import Preset
-from irtaudit.irt.result import FitResult, moment_correlations
+from irtaudit.irt.result import FitResult, ability_correlations
 
 N_REFITS = 25
 PANEL_FACTOR, PANEL_FACTOR_HIGH, HIGH = 1.25, 1.5, 0.9
@@ -74,11 +74,18 @@ def factor_correlation_intervals(
     theta, panels = _simulated(fit, matrix, found.to_numpy(), n_refits, rng)
     refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers)
     pairs = list(combinations(range(fit.spec.dims), 2))
+    kept = refits.finite
+    refitted = ability_correlations(
+        fit.spec,
+        refits.means["theta"][kept],
+        refits.sds["theta"][kept],
+        refits.hypers["factor_correlation"][kept],
+        seed=seed,
+    )
     errors = np.array(
         [
-            _z(moment_correlations(refits.means["theta"][p], refits.sds["theta"][p]), pairs)
-            - _z(np.corrcoef(theta[p].T), pairs)
-            for p in np.flatnonzero(refits.finite)
+            _z(correlations, pairs) - _z(np.corrcoef(one.T), pairs)
+            for correlations, one in zip(refitted, theta[kept], strict=True)
         ]
     )
     z, s, q = _z(found.to_numpy(), pairs), errors.std(axis=0, ddof=1), norm.ppf((1 + level) / 2)

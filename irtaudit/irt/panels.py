@@ -19,6 +19,7 @@ from irtaudit.irt.engine import FitKey
 from irtaudit.irt.fit import (
     Progress,
     _devices,
+    _hyper_values,
     _n_workers,
     _resolve_device,
     _run,
@@ -45,6 +46,8 @@ class PanelFits:
     means, sds : mapping of arrays
         Posterior mean and SD of each latent site: ``theta`` (panel, subject, dim), ``intercept`` (panel,
         item), ..., as in `FitResult` with the axis ``panel`` for split and restart. NaN where a fit diverged.
+    hypers : mapping of arrays
+        Learned hyperparameters (panel, ...), as in `FitResult`; NaN where a fit diverged.
     train_log_lik : (panel,) array
         Plug-in log-likelihood of the observed responses, nats; NaN where a fit diverged.
     finite : (panel,) bool array
@@ -54,6 +57,7 @@ class PanelFits:
     layout: Layout
     means: Mapping[str, Array]
     sds: Mapping[str, Array]
+    hypers: Mapping[str, Array]
     train_log_lik: NDArray[np.float64]
     finite: NDArray[np.bool_]
 
@@ -131,12 +135,17 @@ def fit_panels(
         n = int((~outcomes.finite).sum())
         message = f"{n} of {len(responses)} panels could not be fitted with {spec.name}: the fits diverged."
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
-    loc, scale = (
+    loc, scale, hyper = (
         np.where(outcomes.finite[:, None], packed, np.nan)
-        for packed in (outcomes.loc, np.exp(outcomes.log_scale))
+        for packed in (outcomes.loc, np.exp(outcomes.log_scale), outcomes.hyper)
     )
     return PanelFits(
-        layout, layout.unpack(loc), layout.unpack(scale), outcomes.train_log_lik, outcomes.finite
+        layout,
+        layout.unpack(loc),
+        layout.unpack(scale),
+        _hyper_values(layout, hyper),
+        outcomes.train_log_lik,
+        outcomes.finite,
     )
 
 

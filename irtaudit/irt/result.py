@@ -15,15 +15,47 @@ from irtaudit.irt.layout import Layout
 from irtaudit.irt.predict import pass_probability, plug_in, slope_matrix
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.spec import ModelSpec
+from irtaudit.stats.latent_correlation import latent_correlations
 
 Array = NDArray[np.floating]
 
 
-def moment_correlations(mean: Array, sd: Array) -> NDArray[np.float64]:
-    """Correlations of abilities that are known up to their posterior.
+def ability_correlations(
+    spec: ModelSpec, mean: Array, sd: Array, prior: Array, *, seed: int = 0
+) -> NDArray[np.float64]:
+    """Correlations of abilities that are known up to their posterior, one matrix per fit.
 
-    The correlation matrix of the centred second moments ``(1/N) sum_i (m_i m_i' + V_i)``: posterior means
-    alone would be too strongly correlated, and the prior's own matrix is too weakly.
+    The correlations of the centred second moments ``(1/N) sum_i (m_i m_i' + V_i)``, m_i and V_i the posterior
+    mean and covariance of theta_i under the learned-R prior, averaged over the posterior of R: a normal
+    posterior N(m, s) under N(0, R) implies a normal likelihood of precision ``1 / s^2 - diag(R^-1)``, to
+    which :func:`irtaudit.stats.latent_correlation.latent_correlations` returns. Where items load on several
+    factors that likelihood is not known factor by factor, and the moments at the mode of R are taken.
+    ``experiments/factor_correlations`` has the errors of both intervals that rest on this.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    mean, sd : (fit, subject, dim) array
+        Posterior moments of theta.
+    prior : (fit, dim, dim) array
+        The learned R.
+    seed : int
+        Of the sampling of R.
+
+    Returns
+    -------
+    (fit, dim, dim) array
+    """
+    m, s, r = (np.asarray(part, dtype=np.float64) for part in (mean, sd, prior))
+    if not spec.simple:
+        return np.stack([moment_correlations(*moments) for moments in zip(m, s, strict=True)])
+    inverse = np.linalg.inv(r)
+    precision = s**-2 - np.einsum("fdd->fd", inverse)[:, None, :]
+    return latent_correlations(precision * m + m @ inverse, precision, r, seed=seed)
+
+
+def moment_correlations(mean: Array, sd: Array) -> NDArray[np.float64]:
+    """Correlations of the second moments of independent normal posteriors.
 
     Parameters
     ----------
@@ -75,6 +107,8 @@ class FitResult:
         What ``log_loss`` and ``brier`` use.
     warnings : tuple of str
         What did not settle, or sits at a boundary.
+    test_cells : tuple of int
+        Held-out responses per split; empty: not known.
     """
 
     spec: ModelSpec
@@ -93,6 +127,7 @@ class FitResult:
     data_sha256: str
     predictor: str = "plug-in"
     warnings: tuple[str, ...] = ()
+    test_cells: tuple[int, ...] = ()
 
     @cached_property
     def layout(self) -> Layout:
@@ -183,7 +218,7 @@ class FitResult:
     def factor_correlations(self) -> pd.DataFrame | None:
         """Correlations of the abilities of this panel, by the selected restart of the first split.
 
-        See :func:`moment_correlations`; under the learned prior.
+        See :func:`ability_correlations`.
 
         Returns
         -------
@@ -192,8 +227,10 @@ class FitResult:
         if not self.spec.correlated:
             return None
         means, sds = self.posterior()
-        factors = list(self.spec.factors)
-        return pd.DataFrame(moment_correlations(means["theta"], sds["theta"]), index=factors, columns=factors)
+        theta, factors = (means["theta"][None], sds["theta"][None]), list(self.spec.factors)
+        prior = self.hypers["factor_correlation"][0, self.selected_restart()][None]
+        found = ability_correlations(self.spec, *theta, prior, seed=self.seed)[0]
+        return pd.DataFrame(found, index=factors, columns=factors)
 
     def _slopes(self, means: Mapping[str, Array], sds: Mapping[str, Array]) -> tuple[Array, Array]:
         """(item, dim) posterior means and SDs of the slopes."""

@@ -88,6 +88,11 @@ class ModelSpec:
         """Whether slopes are constrained to be positive."""
         return self.structure != "exploratory"
 
+    @property
+    def simple(self) -> bool:
+        """Whether every item loads on one dimension at most."""
+        return self.dims == 1 or (self.loadings is not None and all(len(dims) < 2 for dims in self.loadings))
+
     def pattern(self, n_items: int) -> NDArray[np.bool_]:
         """Loading pattern Q.
 
