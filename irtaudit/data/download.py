@@ -22,9 +22,8 @@ from irtaudit.errors import StorageError
 NOT_THERE = frozenset({403, 404, 410})
 """A public bucket answers 403 for what it does not have, if it does not let strangers list it."""
 
-_SETTINGS = tuple(
-    name for proxy in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY") for name in (proxy, proxy.lower())
-) + ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
+_SETTINGS = (*_PROXIES, *map(str.lower, _PROXIES), "SSL_CERT_FILE", "SSL_CERT_DIR")
 """What httpx takes from the environment."""
 
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -79,7 +78,7 @@ def downloads(patience: Patience, connections: int) -> Iterator[httpx.Client]:
     try:
         client = httpx.Client(timeout=timeout, headers=headers, limits=limits, follow_redirects=True)
     except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
-        named = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
+        named = [name for name in _SETTINGS if name in os.environ]  # a proxy's value may hold a password
         raise StorageError(
             f"this machine's network settings cannot be used ({error}); look at {', '.join(named) or 'them'}"
         ) from None
