@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.data import columns
+from irtaudit.data.cells import fractional, scores, unreadable
 from irtaudit.data.files import MAX_BYTES, decode_text, read_content
 from irtaudit.data.json_files import read_json_object
 from irtaudit.data.log_matrix import responses_from_logs
@@ -202,11 +203,13 @@ def _of_table(path: str | Path, table: Table, options: Mapping[str, Any]) -> Des
 
 def _of_other_table(path: str | Path, table: Table, error: DataError) -> Description:
     """A table that holds no responses; perhaps scores, for a panel audit."""
-    numeric = [name for j, name in enumerate(table.names[1:], start=1) if _is_numeric(table, j)]
+    numeric = [j for j in range(1, len(table.names)) if _is_numeric(table, j)]
     names = table.texts(0)
     facts = {"rows": table.n_rows, "columns": listed(table.names, 20), "columns of numbers": len(numeric)}
-    if len(numeric) < 2 or len(set(names)) < len(names):
-        raise error
+    values = [scores(table.values(j)) for j in numeric]
+    graded = [value for value in values if (fractional(value) | unreadable(value)).any()]
+    if len(graded) < 2 or len(set(names)) < len(names):
+        raise error  # numbers that are all 0 and 1 are responses, in a table that is not as it should be
     return Description(
         str(path),
         "a table of scores, as a panel audit takes it",

@@ -100,11 +100,15 @@ class TextTable:
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A table in a Parquet file: every column has a type, and texts are held once each."""
+    """A table in a Parquet file: every column has a type, and texts are held once each.
+
+    ``order`` says which column of the file each of the table's is.
+    """
 
     path: Path
     names: tuple[str, ...]
     file: pq.ParquetFile
+    order: tuple[int, ...]
 
     @property
     def n_rows(self) -> int:
@@ -158,7 +162,7 @@ class ParquetTable:
     def _column(self, column: int) -> pa.ChunkedArray:
         """A column; of a long table with unmistakable names only this one is read."""
         if len(self.names) > _MOST_LONG_COLUMNS or not _distinct(self.names):
-            return self._whole.column(column)
+            return self._whole.column(self.order[column])
         return self._read([self.names[column]]).column(0)
 
     @cached_property
@@ -224,7 +228,18 @@ def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
             f"{path} holds {rows:,} rows x {columns:,} columns, more than fit in {max_bytes:,} bytes; if "
             "that is what you expect, raise the limit (max_bytes=, --max-bytes)"
         )
-    return ParquetTable(path, tuple(schema.names), file)
+    order = _index_first(schema)
+    return ParquetTable(path, tuple(schema.names[position] for position in order), file, order)
+
+
+def _index_first(schema: pa.Schema) -> tuple[int, ...]:
+    """Positions of the columns, those of the index that pandas wrote first, as in its CSV."""
+    try:
+        said = (schema.pandas_metadata or {}).get("index_columns", [])
+        index = [schema.names.index(name) for name in said if isinstance(name, str)]
+    except (ValueError, AttributeError, TypeError):
+        index = []  # no pandas wrote this
+    return (*index, *sorted(set(range(len(schema.names))) - set(index)))
 
 
 def parse_text_table(content: bytes, path: Path) -> TextTable:

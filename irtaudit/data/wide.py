@@ -25,14 +25,17 @@ def read_wide(table: Table, *, subject_column: str | None, pass_at: float | None
     DataError
         If a name is empty or repeated, the rows look like items, or a cell holds no response.
     """
-    subject = 0 if subject_column is None else columns.find(table, columns.SUBJECT, subject_column)
+    numbered = _row_numbers(table)
+    subject = (
+        numbered or 0 if subject_column is None else columns.find(table, columns.SUBJECT, subject_column)
+    )
     if subject_column is None and columns.means(table.names[0], columns.ITEM):
         raise DataError(
             f"{table.path}: the first column is {table.names[0]!r}, so its rows look like items; expected "
             "subjects in rows and items in columns: transpose it, or name the column (subject_column=, "
             "--subject-column)"
         )
-    positions = [j for j in range(len(table.names)) if j != subject]
+    positions = [j for j in range(len(table.names)) if j != subject and not (numbered and j == 0)]
     items = [table.names[j] for j in positions]
     subjects = table.texts(subject)
     _check_names(subjects, "subject", table.place, table)
@@ -41,6 +44,14 @@ def read_wide(table: Table, *, subject_column: str | None, pass_at: float | None
     return ResponseMatrix.from_array(
         responses, subjects=subjects, items=items, source=str(table.path)
     ).sorted()
+
+
+def _row_numbers(table: Table) -> int | None:
+    """Column of the subjects after a first one of pandas's row numbers (0, 1, ... and no name); else None."""
+    named = columns.recognised(table, columns.SUBJECT)
+    if table.names[0] not in ("", "Unnamed: 0") or len(named) != 1:
+        return None
+    return named[0] if table.texts(0).tolist() == [str(row) for row in range(table.n_rows)] else None
 
 
 def wide_rows(matrix: ResponseMatrix) -> Iterator[list[str]]:

@@ -145,6 +145,11 @@ def test_missing_cells_that_go_with_the_score_are_noted(tmp_path: Path) -> None:
         (b"\x80\x04pickle", "is a Python pickle"),
         (b"item,functional\na,x\nb,y\n", "its rows look like items"),
         (b"model,q1\na,b\nc,d\n", "hold something else than responses"),
+        (
+            b"model,q1,q2,developer\na,1,0,A\nb,0,,B\n",
+            "column.s. 'developer' hold something else.*--subjects",
+        ),
+        (b"item,m1,m2\nq1,1,0\nq2,0,1\n", "its rows look like items"),
     ],
 )
 def test_what_is_broken_or_unknown_is_an_error(tmp_path: Path, content: bytes, message: str) -> None:

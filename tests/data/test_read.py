@@ -141,6 +141,42 @@ def test_pandas_reads_the_same_cells(write: Write) -> None:
     assert read_responses(write(long.to_csv(index=False))).sha256 == matrix.sha256
 
 
+def pandas_frame(name: str | None = "model") -> pd.DataFrame:
+    return pd.DataFrame(
+        {"q2": [1, None], "q1": [0, 1]}, index=pd.Index(["m2", "m1"], name=name), dtype="Int64"
+    )
+
+
+@pytest.mark.parametrize("name", ["model", None, "anything"])
+def test_the_index_that_pandas_writes_is_the_column_of_names(tmp_path: Path, name: str | None) -> None:
+    """In CSV it comes first, in Parquet last."""
+    pandas_frame(name).to_parquet(tmp_path / "x.parquet")
+    pandas_frame(name).to_csv(tmp_path / "x.csv")
+    assert_expected(read_responses(tmp_path / "x.parquet"))
+    assert_expected(read_responses(tmp_path / "x.csv"))
+
+
+def test_several_index_columns_and_row_numbers_of_pandas(tmp_path: Path) -> None:
+    wide = pandas_frame().reset_index()
+    long = wide.melt("model", var_name="item", value_name="score").dropna()
+    long.set_index(["model", "item"]).to_parquet(tmp_path / "index.parquet")
+    long.to_parquet(tmp_path / "numbers.parquet")  # after dropna the row numbers are a column
+    wide.to_parquet(tmp_path / "wide.parquet")
+    long.to_csv(tmp_path / "long.csv")
+    wide.to_csv(tmp_path / "wide.csv")
+    for path in tmp_path.iterdir():
+        assert_expected(read_responses(path))
+    assert_expected(read_responses(tmp_path / "wide.csv", subject_column="model"))
+
+
+def test_row_numbers_are_left_out_only_where_another_column_names_the_subjects(write: Write) -> None:
+    numbered = write(",q1,q2\n0,1,0\n1,0,1\n")
+    assert read_responses(numbered).subjects.index.tolist() == ["0", "1"]
+    other = write(",model,q1\n5,a,1\n7,b,0\n")
+    with pytest.raises(DataError, match=r"column.s. 'model' hold something else"):
+        read_responses(other)
+
+
 @pytest.mark.parametrize("layout", ["wide", "long"])
 def test_a_permuted_file_gives_the_same_matrix_and_the_same_splits(write: Write, layout: str) -> None:
     rng = np.random.default_rng(8)
