@@ -773,8 +773,8 @@ def _overlap_limits(result: DifResult) -> list[tuple[str, str]]:
             said.append(
                 (
                     f"In {alone} of {len(held)} ability bands {' or '.join(pair(part))} models stand alone.",
-                    "There is no equally able model of the other group: Mantel-Haenszel compares nothing, and "
-                    "the other screens trust the item response model.",
+                    "There is no equally able model of the other group: Mantel-Haenszel compares nothing, "
+                    "and the other screens trust the item response model.",
                 )
             )
     return said

@@ -254,7 +254,8 @@ def item_sentence(row: pd.Series, levels: tuple[str, str]) -> str:
         f"{row['pass_rate_focal']:.0%} of {focal} models. "
     )
     effect, se = abs(row["effect"]), row["se"]
-    ratio, low, high = (_plain(np.exp(effect + side * 1.96 * se)) for side in (0, -1, 1))
+    ratio = _plain(np.exp(effect))
+    low, high = (_plain(np.exp(effect + side * 1.96 * se)) for side in (-1, 1))
     interval = "" if np.isnan(se) else f" (95 % interval {low} to {high})"
     if row["screen"] == "logistic_nonuniform":
         return rates + (

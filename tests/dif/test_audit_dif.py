@@ -11,7 +11,7 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dif.audit import audit_dif, compare_groups
 from irtaudit.dif.groups import Groups
 from irtaudit.dif.options import SCREENS, DifOptions
-from irtaudit.dif.result import CONTROL, FLAGS, ITEMS, flags_lost, join, overlap
+from irtaudit.dif.result import CONTROL, FLAGS, ITEMS, flags_lost, join, overlap, withdraw
 from irtaudit.dif.scopes import SINGLE
 from irtaudit.errors import PlanError
 from irtaudit.irt.spec import ModelSpec
@@ -215,6 +215,20 @@ def test_items_without_information_are_not_testable_and_not_free_of_dif():
         assert table.iloc[:2][["statistic", "effect", "p", "p_family"]].isna().all(axis=None)
         assert not table.iloc[:2][["flag_item", "flag_family"]].any(axis=None)
     assert (result.flags["n_testable"] == 18).all()
+
+
+def test_fewer_than_three_items_are_refused():
+    truth = panel(17, n_items=2)
+    for fit, options in ((known_fit(truth), FAST), (None, DifOptions(match="total"))):
+        with pytest.raises(PlanError, match="2 items, and no scope has 3"):
+            audit_dif(truth.matrix, fit, options=options, **AB)
+
+
+def test_tables_of_an_earlier_comparison_are_taken_away_and_nothing_else(tmp_path):
+    for name in ("dif.csv", "dif_power.csv", "items.csv", "dif.json"):
+        (tmp_path / name).write_text("earlier")
+    withdraw(tmp_path, {"dif", "items"})
+    assert {path.name for path in tmp_path.iterdir()} == {"dif.csv", "items.csv", "dif.json"}
 
 
 def test_equally_able_models_are_compared_all_together(planted):

@@ -11,7 +11,7 @@ from irtaudit.dif.groups import Groups
 from irtaudit.dif.options import DifOptions
 from irtaudit.dif.present import present, present_alone
 from irtaudit.dif.scopes import SINGLE
-from irtaudit.dif.words import LARGE, TERMS, answer, flag_lines, summary
+from irtaudit.dif.words import LARGE, TERMS, answer, flag_lines, item_sentence, summary
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.report.export import json_text
 from irtaudit.report.page import render_report
@@ -74,7 +74,9 @@ def test_a_found_item_is_named_with_its_rates_and_its_direction(found, truth):
     assert f"{name}, passed by {rates[0]:.0%} of A and {rates[1]:.0%} of B models" in words.because
     headline = found.items[found.items["flag_family"] & found.items["screen"].isin(["mh", "logistic"])]
     row = headline[headline["scope"] == SINGLE].sort_values("p_family", kind="stable").iloc[0]
-    said = r"A models have about ([\d.,]+) times the odds of B models \(95 % interval ([\d.,]+) to ([\d.,]+)\)"
+    said = (
+        r"A models have about ([\d.,]+) times the odds of B models \(95 % interval ([\d.,]+) to ([\d.,]+)\)"
+    )
     spoken = [np.log(float(text)) for text in re.search(said, words.because).groups()]
     expected = [row["effect"] + side * 1.96 * row["se"] for side in (0, -1, 1)]
     assert spoken == pytest.approx(expected, abs=0.06)  # two digits of the ratio
@@ -110,6 +112,50 @@ def test_limits_name_only_what_applies(found, truth):
     assert "A second ability can look like DIF." in said
     classical = audit_dif(truth.matrix, options=DifOptions(match="total", bands="score"), **AB)
     assert "Relatives count as independent models." in limits(classical)
+
+
+def test_bands_in_which_one_group_stands_alone_are_a_limit(found):
+    assert not any("stand alone" in limit for limit in limits(found))
+    apart = panel(24, sizes=(15, 15, 0), n_items=20, difference=12.0)
+    result = audit_dif(apart.matrix, known_fit(apart), options=FAST, **AB)
+    assert "In 2 of 3 ability bands A or B models stand alone." in limits(result)
+
+
+def test_items_that_nobody_of_both_groups_answered_leave_nothing_to_measure():
+    truth = panel(25, sizes=(15, 15, 5), n_items=10)
+    cells = truth.matrix.responses.copy()
+    cells[:15, :5], cells[15:30, 5:] = np.nan, np.nan
+    matrix = replace(truth.matrix, responses=cells)
+    result = audit_dif(matrix, known_fit(replace(truth, matrix=matrix)), options=FAST, **AB)
+    assert answer(result).word == "nothing to measure"
+    sections = present_alone(result, {"Data": "simulated"})
+    titles = [section.title for section in sections if section.place == "evidence"]
+    assert titles == ["Who is compared"]
+    assert "10 items are not testable." in limits(result)
+    assert len(render_report(sections, glossary=TERMS)) > 10_000
+
+
+def test_a_crossing_item_is_told_as_a_lead_that_grows_with_ability(found):
+    items = found.items
+    row = items[items["screen"] == "mh"].iloc[4]
+    crossed = row.copy()
+    crossed["screen"], crossed["effect"], crossed["se"] = "logistic_nonuniform", np.log(4), 0.5
+    assert "the more A models gain on B models" in item_sentence(crossed, ("A", "B"))
+    assert item_sentence(crossed, ("A", "B")).endswith("grows 4 times (95 % interval 1.5 to 11)")
+    assert "At equal ability A models have" in item_sentence(row, ("A", "B"))
+    crossed["se"] = np.nan
+    assert item_sentence(crossed, ("A", "B")).endswith("grows 4 times")
+
+
+def test_power_that_was_not_computed_is_not_claimed():
+    clean = panel(26, sizes=(20, 20, 0), n_items=12)
+    for options in (replace(FAST, n_power=0), DifOptions(match="total", n_simulations=0)):
+        fit = known_fit(clean) if options.n_simulations else None
+        result = audit_dif(clean.matrix, fit, options=options, **AB)
+        words = answer(replace(result, items=result.items.assign(flag_family=False)))
+        assert words.word == "inconclusive"
+        assert "was not computed" in words.because
+        assert "No flag does not mean no DIF." not in limits(result)
 
 
 def test_the_word_follows_the_flags_and_what_could_have_been_seen(found):
