@@ -23,6 +23,7 @@ def command() -> None:
     type=click.Choice(["inspect", "atif", "swe-agent", "openai"]),
     help="What LOG is; by default its content says.",
 )
+@click.option("--scores", type=PLACE, help="Scores that the log lacks: CSV of run_id and score or passed.")
 @click.option("--spec", type=PLACE, help="A spec.yaml for what the log does not say.")
 @click.option("--benchmark", help="Name of the benchmark, where the log does not say.")
 @click.option("--model", help="Name of the model, likewise.")
@@ -45,6 +46,7 @@ def convert(
     source: Path,
     target: Path,
     format: str | None,
+    scores: Path | None,
     spec: Path | None,
     benchmark: str | None,
     model: str | None,
@@ -54,13 +56,19 @@ def convert(
 ) -> None:
     """Turn LOG into one bundle per run in the folder OUT.
 
-    LOG is an Inspect AI log (.eval, .json), an ATIF trajectory, a SWE-agent .traj file, or OpenAI-style
-    messages as JSON lines. What a log does not say is named: rules that need it, of withheld files say, stay
-    silent until a spec.yaml says it.
+    LOG is an Inspect AI log (.eval, .json), an ATIF trajectory, a SWE-agent .traj file, OpenAI-style messages
+    as JSON lines, or a folder of such. What a log does not say is named: rules that need it, of withheld
+    files say, stay silent until a spec.yaml says it. No score, no misleading score: where a log holds none,
+    --scores takes a table with columns run_id and score or passed, and max and validity_check where they
+    were recorded.
     """
+    from irtaudit.errors import DataError
     from irtaudit.protocol.adapters.convert import convert as convert_log
+    from irtaudit.protocol.adapters.convert import find_logs
     from irtaudit.protocol.adapters.draft import Filling
+    from irtaudit.protocol.adapters.scores import read_scores
     from irtaudit.protocol.load import read_spec
+    from irtaudit.protocol.write import ExistsError
 
     filling = Filling(
         benchmark=benchmark,
@@ -69,11 +77,24 @@ def convert(
         protocol_kind=kind,  # type: ignore[arg-type]  # click checked the choice
         cohort_sampling=sampling,  # type: ignore[arg-type]  # likewise
         spec=read_spec(spec) if spec else None,
+        scores=read_scores(scores) if scores else {},
     )
-    done = convert_log(source, target, filling, format)  # type: ignore[arg-type]  # likewise
-    click.echo(
-        f"{target}: {len(done)} bundles from {done[0].format}, {sum(one.n_events for one in done):,} events"
-    )
+    logs, done = find_logs(source), []
+    for log in logs:
+        try:
+            done += convert_log(log, target, filling, format)  # type: ignore[arg-type]  # likewise
+        except (DataError, ExistsError) as error:
+            if len(logs) == 1:
+                raise
+            click.echo(f"  left out: {error}", err=True)
+    if not done:
+        raise DataError(f"{source}: none of its {len(logs)} files could be converted")
+    formats = ", ".join(dict.fromkeys(one.format for one in done))
+    count = f"{len(done):,} bundle{'' if len(done) == 1 else 's'}"
+    click.echo(f"{target}: {count} from {formats}, {sum(one.n_events for one in done):,} events")
+    unused = len(set(filling.scores) - {one.run_id for one in done})
+    if unused:
+        click.echo(f"  scores of no run here: {unused}")
     missing = sorted({name for one in done for name in one.unfilled})
     if missing:
         click.echo(f"  not in the log: {', '.join(missing)}")

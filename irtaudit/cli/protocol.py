@@ -14,6 +14,7 @@ from irtaudit.cli.reading import PLACE
 
 if TYPE_CHECKING:
     from irtaudit.protocol.audit import ProtocolAudit
+    from irtaudit.protocol.calibration import Label
     from irtaudit.protocol.judges.budget import Budget
     from irtaudit.protocol.judges.case import Judge
 
@@ -96,9 +97,10 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
     Inspect AI knows, `replay` repeats recorded answers. Answers over a network are kept in OUT/answers, so
     that the same command again asks only for what is missing.
     """
-    from irtaudit.data.outputs import claim_folder, keep_apart
+    from irtaudit.data.outputs import check_folder, claim_folder, keep_apart
     from irtaudit.errors import PlanError
     from irtaudit.protocol.audit import audit_protocol
+    from irtaudit.protocol.calibration import read_labels
     from irtaudit.protocol.judges.budget import Budget, Limit
     from irtaudit.protocol.load import find_bundles
 
@@ -117,9 +119,11 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
     budget, started = Budget(limit), time.monotonic()
     judge = _judge(name, demo, budget, options)
     say = _no_words if options["quiet"] or options["as_json"] else _words
+    check_folder(out, "protocol")
     keep_apart(out, (*bundles, options["answers"], options["labels"]))
+    labels = read_labels(options["labels"]) if options["labels"] else None
     places = find_bundles([_demo_folder()] if demo else bundles)
-    say(f"{len(places):,} bundles{' made up for the demo' if demo else ''}, judge {name}")
+    say(f"{_bundles(len(places))}{' made up for the demo' if demo else ''}, judge {name}")
     claim_folder(out, "protocol")
     audit = audit_protocol(
         places,
@@ -130,7 +134,7 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
         progress=_progress(len(places), say),
     )
     title = "How was the score earned?" + (" (made-up demo runs)" if demo else "")
-    _report(audit, out, title, reading, budget, options, say, time.monotonic() - started)
+    _report(audit, out, title, reading, labels, budget, options, say, time.monotonic() - started)
 
 
 def _judge(name: str, demo: bool, budget: Budget, options: dict[str, Any]) -> Judge:
@@ -168,25 +172,22 @@ def _report(
     out: Path,
     title: str,
     reading: str,
+    labels: dict[str, Label] | None,
     budget: Budget,
     options: dict[str, Any],
     say: Any,
     seconds: float,
 ) -> None:
     from irtaudit.data.outputs import filling
-    from irtaudit.protocol.calibration import calibrate, read_labels
+    from irtaudit.protocol.calibration import calibrate
     from irtaudit.protocol.output import summary_of, write_results
     from irtaudit.protocol.present import GLOSSARY, present, verdict_of
     from irtaudit.protocol.results import tables, traces_table
     from irtaudit.report.page import write_report
 
     shown: dict[str, Any] = {"interval": options["interval"], "tolerance": options["tolerance"]}
-    calibration = (
-        calibrate(traces_table(audit), read_labels(options["labels"]), seed=options["seed"])
-        if options["labels"]
-        else None
-    )
-    probe = _probed(audit, options, say) if options["probe"] else None
+    calibration = None if labels is None else calibrate(traces_table(audit), labels, seed=options["seed"])
+    probe = _probed(audit, out, options, say) if options["probe"] else None
     spent = {**(budget.summary() if audit.judge.remembered else {}), "seconds": round(seconds, 1)}
     more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
     with filling(out, "protocol"):
@@ -203,7 +204,7 @@ def _report(
     click.echo(f"{reading}: {verdict.word}")
     say(verdict.why)
     if audit.refused:
-        say(f"  {len(audit.refused)} bundles could not be read: {out / 'refused.csv'}")
+        say(f"  {_bundles(len(audit.refused))} could not be read: {out / 'refused.csv'}")
     for section in [section for section in sections if section.place == "evidence"][:3]:
         say(f"  {section.claim}")
     if audit.judge.remembered:
@@ -215,17 +216,23 @@ def _report(
     say(f"  {page}")
 
 
-def _probed(audit: ProtocolAudit, options: dict[str, Any], say: Any) -> Any:
-    from irtaudit.errors import DataError
+def _probed(audit: ProtocolAudit, out: Path, options: dict[str, Any], say: Any) -> Any:
     from irtaudit.protocol.load import load_bundle
     from irtaudit.protocol.probe import recall_probe
 
     clean = [trace.source for trace in audit.traces if trace.state == "no_candidate"]
     if not clean:
-        raise DataError("--probe plants cases in runs without candidates, and there is none")
-    say(f"probe: {options['probe']} cases per exposure in {len(clean)} clean runs")
+        click.echo("no probe: it plants cases in runs without candidates, and there is none", err=True)
+        return None
     bundles = [load_bundle(place) for place in clean[:20]]
-    return recall_probe(bundles, audit.judge, per_exposure=options["probe"], seed=options["seed"])
+    say(f"probe: {options['probe']} cases per exposure in runs without candidates ({len(bundles)})")
+    return recall_probe(
+        bundles, audit.judge, per_exposure=options["probe"], seed=options["seed"], answers=out / "answers"
+    )
+
+
+def _bundles(n: int) -> str:
+    return f"{n:,} bundle{'' if n == 1 else 's'}"
 
 
 def _progress(total: int, say: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -78,7 +79,12 @@ def plant(bundle: RunBundle, exposure: ExposureName, rng: np.random.Generator) -
 
 
 def recall_probe(
-    bundles: Sequence[RunBundle], judge: Judge, *, per_exposure: int = 20, seed: int = SEED
+    bundles: Sequence[RunBundle],
+    judge: Judge,
+    *,
+    per_exposure: int = 20,
+    seed: int = SEED,
+    answers: Path | None = None,
 ) -> pd.DataFrame:
     """Plant known cases in clean runs, audit those, and count what comes back.
 
@@ -90,6 +96,8 @@ def recall_probe(
     per_exposure : int
         Cases planted of each exposure.
     seed : int
+    answers : Path, optional
+        Folder where answers that cost something are kept and found again.
 
     Returns
     -------
@@ -103,7 +111,7 @@ def recall_probe(
     for exposure in EXPOSURE_NAMES:
         cases = [plant(bundles[n % len(bundles)], exposure, rng) for n in range(per_exposure)]
         found = sum(is_found(case) for case in cases)
-        positive = sum(exposure in audit_run(case.bundle, judge).exposures for case in cases)
+        positive = sum(exposure in audit_run(case.bundle, judge, answers=answers).exposures for case in cases)
         rows.append((exposure, per_exposure, found, positive))
     totals = (sum(counts) for counts in list(zip(*rows, strict=True))[1:])
     rows.append(("all", *totals))

@@ -15,6 +15,10 @@ from irtaudit.protocol.files import MANIFEST, checked_path
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bundle gives the same zip file
 
 
+class ExistsError(StorageError):
+    """What is to be written is there already."""
+
+
 def write_bundle(bundle: RunBundle, target: str | Path) -> Path:
     """Write the bundle so that `target` holds all of it, or nothing.
 
@@ -31,12 +35,14 @@ def write_bundle(bundle: RunBundle, target: str | Path) -> Path:
 
     Raises
     ------
+    ExistsError
+        If the target exists already.
     StorageError
-        If the target exists already, or cannot be written.
+        If it cannot be written.
     """
     place = Path(target)
     if place.exists():
-        raise StorageError(f"{place} exists already; choose another name or remove it")
+        raise ExistsError(f"{place} exists already; choose another name or remove it")
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 
@@ -82,13 +83,77 @@ def test_an_inspect_log_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFi
     log = LOGS / "scout_websearch-addition-problem.eval"
     assert irtaudit("bundles", "convert", log, tmp_path / "bundles") == 0
     told = capsys.readouterr().out
-    assert "1 bundles from inspect, 3 events" in told
+    assert "1 bundle from inspect, 3 events" in told
     assert "not in the log: allowed, comparison" in told
     assert irtaudit("protocol", tmp_path / "bundles", "--out", tmp_path / "out") == 0
     assert "inconclusive" in capsys.readouterr().out
     assert "Their sources did not say" in (tmp_path / "out" / "report.html").read_text()
     assert irtaudit("bundles", "convert", log, tmp_path / "bundles") == 3
     assert "exists already" in capsys.readouterr().err
+
+
+def test_a_folder_of_logs_converts_and_what_cannot_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = tmp_path / "logs" / "deep"
+    logs.mkdir(parents=True)
+    shutil.copy(LOGS / "log_formats.eval", logs / "a.eval")
+    shutil.copy(LOGS / "security-guide.json", tmp_path / "logs" / "b.json")
+    (logs / "broken.json").write_text('{"version": 2')
+    (logs / "notes.txt").write_text("no log")
+    assert irtaudit("bundles", "convert", tmp_path / "logs", tmp_path / "out") == 0
+    told = capsys.readouterr()
+    assert "4 bundles from inspect" in told.out
+    assert told.err.count("left out") == 1
+    assert "broken.json" in told.err
+    shutil.copy(LOGS / "mmlu-summary-choices.eval", logs / "c.eval")
+    assert irtaudit("bundles", "convert", tmp_path / "logs", tmp_path / "out") == 0
+    told = capsys.readouterr()
+    assert "1 bundle from inspect" in told.out
+    assert told.err.count("exists already") == 2
+    assert irtaudit("bundles", "convert", logs / "broken.json", tmp_path / "out") == 2
+    assert irtaudit("bundles", "convert", tmp_path / "out", tmp_path / "other") == 2
+    assert "holds no log" in capsys.readouterr().err
+
+
+def test_scores_of_a_log_without_any_come_from_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = {"trajectory": [{"action": "submit\n", "observation": ""}], "info": {"submission": ""}}
+    (tmp_path / "task-1.traj").write_text(json.dumps(log))
+    assert irtaudit("bundles", "convert", tmp_path / "task-1.traj", tmp_path / "bare") == 0
+    assert irtaudit("protocol", tmp_path / "bare", "--out", tmp_path / "a") == 0
+    assert "No run has a recorded score" in capsys.readouterr().out
+    assert "1 run is without a recorded score" in (tmp_path / "a" / "report.html").read_text()
+    scores = tmp_path / "scores.csv"
+    scores.write_text("run_id,score,max,passed,validity_check\ntask-1,0.5,1,yes,\nother,1,1,,\n")
+    convert = ("bundles", "convert", tmp_path / "task-1.traj", tmp_path / "scored", "--scores", scores)
+    assert irtaudit(*convert) == 0
+    assert "scores of no run here: 1" in capsys.readouterr().out
+    assert irtaudit("protocol", tmp_path / "scored", "--out", tmp_path / "b") == 0
+    assert "1 of 1 runs earned" in capsys.readouterr().out  # an empty patch with credit
+    trace = json.loads((tmp_path / "b" / "protocol.json").read_text())["traces"][0]
+    assert (trace["score"], trace["exposures"]) == (0.5, "invalid_scoring_path")
+
+
+def test_without_clean_runs_there_is_no_probe_and_still_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_bundle(hostile("x"), tmp_path / "in" / "a.zip")
+    assert irtaudit("protocol", tmp_path / "in", "--out", tmp_path / "out", "--probe", 2) == 0
+    assert "no probe" in capsys.readouterr().err
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_labels_are_read_before_anything_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_bundle(hostile("x"), tmp_path / "in" / "a.zip")
+    (tmp_path / "labels.csv").write_text("run_id,label\nx,perhaps\n")
+    nobody = ("--judge", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1")
+    given = ("protocol", tmp_path / "in", "--out", tmp_path / "out", "--labels", tmp_path / "labels.csv")
+    assert irtaudit(*given, *nobody) == 2
+    told = capsys.readouterr()
+    assert "'perhaps' is none of" in told.err
+    assert told.out == ""
 
 
 def test_calibration_and_probe_are_in_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

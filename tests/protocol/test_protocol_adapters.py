@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ import pytest
 from irtaudit.errors import DataError
 from irtaudit.protocol.adapters.convert import convert, read_bundles
 from irtaudit.protocol.adapters.draft import Filling
+from irtaudit.protocol.adapters.scores import read_scores
 from irtaudit.protocol.audit import audit_protocol
 from irtaudit.protocol.bundle import RunBundle
 from irtaudit.protocol.judges.rules import rules_judge
 from irtaudit.protocol.load import find_bundles, load_bundle
-from irtaudit.protocol.models import Spec, Withheld
+from irtaudit.protocol.models import ScoreRecord, Spec, Withheld
 
 LOGS = Path(__file__).parent / "inspect_logs"
 RUNS = {
@@ -315,3 +317,41 @@ def test_odd_names_give_safe_files_that_do_not_collide(tmp_path: Path) -> None:
     assert len({one.path for one in done}) == len(names)
     assert all(one.path.parent == tmp_path / "out" and len(one.path.name) < 120 for one in done)
     assert load_bundle(done[0].path).manifest.run_id == "../../etc/passwd"
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("id,score\na,1\n", "expected run_id, and score or passed"),
+        ("run_id,max\na,1\n", "expected run_id, and score or passed"),
+        ("run_id,score\na,high\n", "score 'high' is not a number"),
+        ("run_id,score\na,inf\n", "score 'inf' is not a number"),
+        ("run_id,score\na,nan\n", "score 'nan' is not a number"),
+        ("run_id,passed\na,maybe\n", "passed 'maybe' is neither true nor false"),
+        ("run_id,score\na,1\na,2\n", "run 'a' is there twice"),
+    ],
+)
+def test_a_table_of_scores_is_checked(table: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text(table)
+    with pytest.raises(DataError, match=re.escape(said)):
+        read_scores(tmp_path / "s.csv")
+
+
+def test_a_table_of_scores_says_what_was_recorded_and_the_log_wins(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("run_id,score,max,passed,validity_check\na,0.5,2,,FALSE\nb,,,pass,\n")
+    scores = read_scores(tmp_path / "s.csv")
+    assert scores == {
+        "a": ScoreRecord(score=0.5, max=2.0, validity_check=False),
+        "b": ScoreRecord(score=None, passed=True),
+    }
+    lines = [
+        {"id": "a", "messages": []},
+        {"id": "b", "messages": []},
+        {"id": "a", "messages": [], "score": 1},
+    ]
+    (tmp_path / "c.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    silent, passed, told = bundles(tmp_path / "c.jsonl", filling=Filling(scores=scores))
+    assert (silent.score, passed.score) == (scores["a"], scores["b"])
+    assert not {"score", "validity_check"} & set(silent.manifest.unfilled)
+    assert "score" not in passed.manifest.unfilled
+    assert told.score == ScoreRecord(score=1.0)

@@ -19,7 +19,7 @@ from irtaudit.protocol.calibration import calibrate, read_calls, read_labels
 from irtaudit.protocol.candidates import find_candidates
 from irtaudit.protocol.gap import Gap, gap_of
 from irtaudit.protocol.interchange import findings_jsonl, scout_validation
-from irtaudit.protocol.judges.case import Judge
+from irtaudit.protocol.judges.case import Case, Judge, Reply
 from irtaudit.protocol.judges.rules import rules_judge
 from irtaudit.protocol.models import Comparison, Header, ScoreRecord, Spec
 from irtaudit.protocol.output import write_results
@@ -408,3 +408,19 @@ def test_a_planted_case_elsewhere_does_not_count() -> None:
 
     assert not is_found(replace(case, events=range(10_000, 10_001)))
     assert not is_found(replace(case, exposure="feedback_inference"))
+
+
+def test_a_probe_keeps_its_answers(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(case: Case) -> Reply:
+        asked.append(case.candidate.id)
+        return RULES.ask(case)
+
+    judge = Judge("dear", ask, remembered=True)
+    clean = [clean_run(np.random.default_rng(1), "clean")]
+    first = recall_probe(clean, judge, per_exposure=2, answers=tmp_path)
+    count = len(asked)
+    assert count > 7
+    pd.testing.assert_frame_equal(recall_probe(clean, judge, per_exposure=2, answers=tmp_path), first)
+    assert len(asked) == count

@@ -21,6 +21,7 @@ from irtaudit.protocol.write import write_bundle
 
 Format = Literal["inspect", "atif", "swe-agent", "openai"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+ENDINGS = (".eval", ".json", ".traj", ".jsonl")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,23 @@ class Converted:
     format: Format
     n_events: int
     unfilled: tuple[str, ...]
+
+
+def find_logs(place: str | Path) -> list[Path]:
+    """The log at a place: a file itself, or in a folder every file that is named like one, at any depth.
+
+    Raises
+    ------
+    DataError
+        If a folder holds none.
+    """
+    path = Path(place)
+    if not path.is_dir():
+        return [path]
+    found = sorted(one for one in path.rglob("*") if one.suffix in ENDINGS and one.is_file())
+    if not found:
+        raise DataError(f"{path} holds no log; expected files ending in {', '.join(ENDINGS)}")
+    return found
 
 
 def convert(
@@ -59,7 +77,7 @@ def convert(
     DataError
         If the format is none of these, or the log is broken.
     StorageError
-        If a bundle exists already or cannot be written.
+        If a bundle exists already (:class:`irtaudit.protocol.write.ExistsError`) or cannot be written.
     """
     done = []
     for kind, bundle in read_bundles(source, filling, format):

@@ -29,6 +29,8 @@ class Filling:
     cohort_sampling : str
     spec : Spec or None
         Laid under what the log says of the task.
+    scores : mapping of str to ScoreRecord
+        By run_id, for runs whose logs hold no score.
     """
 
     benchmark: str | None = None
@@ -37,6 +39,7 @@ class Filling:
     protocol_kind: ProtocolKind = "container"
     cohort_sampling: Sampling = "census"
     spec: Spec | None = None
+    scores: Mapping[str, ScoreRecord] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Draft:
 def filled(draft: Draft, filling: Filling) -> RunBundle:
     """The bundle of a draft, with what was missing named in its manifest."""
     spec = _spec(draft, filling)
+    run_id = name_of(draft.run_id)
+    recorded = draft.score or filling.scores.get(run_id) or ScoreRecord(score=None)
     artifact = dict(draft.artifact)
     if not artifact and draft.answer is not None:
         artifact = {"answer.txt": clean(draft.answer).encode()}
@@ -74,12 +79,12 @@ def filled(draft: Draft, filling: Filling) -> RunBundle:
         "withheld": spec.withheld,
         "scoring_rule": spec.scoring_rule,
         "artifact": artifact,
-        "score": None if draft.score is None else draft.score.score,
-        "validity_check": None if draft.score is None else draft.score.validity_check,
+        "score": recorded.passed if recorded.score is None else recorded.score,
+        "validity_check": recorded.validity_check,
     }
     unfilled = [name for name, value in named.items() if value is None or value in ((), {})]
     header = Header(
-        run_id=name_of(draft.run_id),
+        run_id=run_id,
         benchmark=name_of(named["benchmark"] or "unknown"),
         task_id=name_of(draft.task_id or draft.run_id),
         model=name_of(named["model"] or "unknown"),
@@ -88,8 +93,7 @@ def filled(draft: Draft, filling: Filling) -> RunBundle:
         cohort_sampling=filling.cohort_sampling,
         unfilled=(*unfilled, "comparison"),
     )
-    score = draft.score or ScoreRecord(score=None)
-    return make_bundle(header, spec=spec, events=draft.events, score=score, artifact=artifact)
+    return make_bundle(header, spec=spec, events=draft.events, score=recorded, artifact=artifact)
 
 
 def _spec(draft: Draft, filling: Filling) -> Spec:
