@@ -64,8 +64,10 @@ class Condition:
     screens : tuple of str
     penalty : float
         Of the logistic screens.
-    power : bool
-        Whether the power that a report prints is computed as well, at the planted items.
+    power : int
+        The power that a report prints is computed in every so many-th panel; 0: in none.
+    clustered : bool
+        Whether the cluster-aware null is drawn as well, for families or else for the groups themselves.
     """
 
     name: str
@@ -84,26 +86,31 @@ class Condition:
     family: str = "2pl"
     screens: tuple[str, ...] = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
     penalty: float = 1.0
-    power: bool = False
+    power: int = 0
+    clustered: bool = False
+
+
+UNIFORM = ("mh", "logistic", "mh_z", "score")
+"""The screens that look for shifts; the crossed one looks for another kind of DIF."""
 
 
 def _grid() -> tuple[Condition, ...]:
     plain = Condition("no difference", 400)
     fewer = replace(plain, panels=100)
-    planted = Condition("40 vs 40, 2.5 logits", 150, 40, 40, 0, shifted=8, power=True)
+    planted = Condition("40 vs 40, 2.5 logits", 150, 40, 40, 0, shifted=8, power=3, screens=UNIFORM)
     small = replace(planted, panels=100, reference=21, focal=11, others=49)
-    families = replace(plain, panels=200, focal=12, others=48, family_size=3)
+    families = replace(plain, panels=200, focal=12, others=48, family_size=3, clustered=True)
     guessing = replace(fewer, difference=1.0, guess=0.2)
     logistic = ("logistic", "logistic_nonuniform")
     return (
-        plain,
+        replace(plain, clustered=True),
         replace(plain, name="difference .5 SD", difference=0.5),
         replace(plain, name="difference 1 SD", difference=1.0),
         replace(families, name="families of three, SD 1.5", family_sd=1.5),
         planted,
         replace(small, name="21 vs 11, 2.5 logits"),
         replace(small, name="21 vs 11, 4 logits", shift=4.0),
-        replace(planted, name="40 vs 40, 2.5 logits, one-sided", panels=100, one_sided=True, power=False),
+        replace(planted, name="40 vs 40, 2.5 logits, one-sided", panels=100, one_sided=True, power=0),
         replace(fewer, name="difference 1.5 SD", difference=1.5),
         replace(families, name="families of three, SD 0.5", panels=100, family_sd=0.5),
         replace(families, name="families of three, SD 1", panels=100, family_sd=1.0),
@@ -117,7 +124,7 @@ def _grid() -> tuple[Condition, ...]:
         *(
             replace(c, name=f"{c.name}, penalty {penalty:g}", panels=60, penalty=penalty, screens=logistic)
             for penalty in (0.1, 0.3, 3.0, 10.0)
-            for c in (plain, replace(planted, power=False))
+            for c in (plain, replace(planted, power=0))
         ),
     )
 
@@ -158,7 +165,9 @@ def panel(c: Condition, rng: np.random.Generator) -> ResponseMatrix:
         logits += rng.normal(0.0, c.family_sd, (family.max() + 1, c.items))[family]
     cells = rng.random(logits.shape) < c.guess + (1 - c.guess) * expit(logits)
     names = [f"model_{i:03d}" for i in range(len(group))]
-    subjects = pd.DataFrame({"developer": group, "family": family.astype(str)}, index=pd.Index(names))
+    subjects = pd.DataFrame(
+        {"developer": group, "family": family.astype(str), "model": names}, index=pd.Index(names)
+    )
     return ResponseMatrix.from_array(cells.astype(float), subjects=subjects)
 
 
@@ -175,10 +184,10 @@ def audited(c: Condition, config: Config, number: int) -> tuple[DifResult, set[s
         penalty=c.penalty,
         n_simulations=config.simulations,
         n_control=0,
-        n_power=config.effects if c.power else 0,
+        n_power=config.effects if c.power and number % c.power == 0 else 0,
         seed=seed,
     )
-    cluster = "family" if c.family_size else None
+    cluster = "family" if c.family_size else "developer" if c.clustered else "model"
     found = irtaudit.audit_dif(
         matrix, fit, group="developer", levels=("A", "B"), cluster=cluster, options=options
     )
@@ -196,7 +205,9 @@ def rates(found: DifResult, planted: set[str], c: Condition) -> pd.DataFrame:
             {
                 "screen": screen,
                 "family": clean["flag_family"].any(),
-                "family_cluster": clean["flag_family_cluster"].fillna(False).any(),
+                "family_cluster": float(clean["flag_family_cluster"].fillna(False).any())
+                if c.clustered
+                else np.nan,
                 "item": clean["flag_item"].mean(),
                 "power": shifted["flag_family"].mean() if c.shifted else np.nan,
                 "power_item": shifted["flag_item"].mean() if c.shifted else np.nan,
@@ -214,10 +225,12 @@ def summary(c: Condition, panels: pd.DataFrame) -> pd.DataFrame:
     table = grouped.mean().rename(columns={"family": "family_rate", "family_cluster": "family_rate_cluster"})
     table["family_rate_se"] = np.sqrt(table["family_rate"] * (1 - table["family_rate"]) / n)
     for column in ("power", "power_printed"):
-        table[f"{column}_se"] = grouped[column].std() / np.sqrt(n)
+        table[f"{column}_se"] = grouped[column].std() / np.sqrt(grouped[column].count())
     low = (table["family_rate"] < CONSERVATIVE) & (c.shifted == 0)
     table["note"] = np.where(low, "conservative", "")
-    described = {k: v for k, v in asdict(c).items() if k not in ("screens", "name", "power")}
+    if not c.clustered:
+        table["family_rate_cluster"] = np.nan
+    described = {k: v for k, v in asdict(c).items() if k not in ("screens", "name", "power", "clustered")}
     return table.reset_index().assign(condition=c.name, **described)
 
 
