@@ -180,9 +180,12 @@ def heard_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.unraisablehook = hook
+        if ours:
+            signal.signal(signal.SIGINT, lambda *_: None)  # once was enough
         for timer in timers:
             timer.cancel()
-        sys.unraisablehook = hook
+            timer.join()
         if ours:
             signal.signal(signal.SIGINT, handler)
 

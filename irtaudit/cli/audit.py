@@ -140,7 +140,7 @@ def command(
     _refuse_contradictions(responses, plan, demo, flags)
 
     from irtaudit.audit import run_plan, summary, write_audit
-    from irtaudit.data.outputs import keep_apart
+    from irtaudit.data.outputs import check_folder, keep_apart
     from irtaudit.dimensionality.plan import IrtPlan, default_plan
     from irtaudit.dimensionality.planned import Planned, deviations, override, read_planned
     from irtaudit.irt.backend import parallel_backend
@@ -148,6 +148,7 @@ def command(
 
     filed, folder = (read_plan(plan, IrtPlan), plan.parent) if plan else (default_plan(), Path())
     used = override(filed, _changes(filed, flags, folder, demo))
+    check_folder(out, "audit")
     keep_apart(out, _inputs(used, folder))
     matrix = _demo() if demo else read_planned(used, folder)
     planned = Planned(filed, str(plan), deviations(filed, used, matrix.sha256)) if plan else None

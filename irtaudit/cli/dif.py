@@ -130,7 +130,7 @@ def command(
     says which group a model belongs to. The folder --out receives report.html, dif.json, dif.csv (a row per
     item and screen), dif_flags.csv and figures.
     """
-    from irtaudit.data.outputs import claim_folder, filling, keep_apart
+    from irtaudit.data.outputs import check_folder, claim_folder, filling, keep_apart
     from irtaudit.data.screen import screen as screened_of
     from irtaudit.dif.audit import compare_groups
     from irtaudit.dif.groups import parse_groups
@@ -152,6 +152,7 @@ def command(
         n_control=control,
         seed=seed,
     )
+    check_folder(out, "dif")
     keep_apart(out, (responses, subjects, items, reading["model_table"]))
     screened = screened_of(_read(responses, subjects, items, reading))
     for pair in pairs:

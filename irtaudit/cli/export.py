@@ -57,10 +57,14 @@ def command(
     posterior. items: short_form.csv, the fewest items found that keep a share of the information at chosen
     abilities.
     """
-    from irtaudit.data.outputs import filling, keep_apart
+    from irtaudit.data.outputs import check_folder, filling, keep_apart
+    from irtaudit.errors import DataError
     from irtaudit.irt import export
 
     abilities = _numbers(at)
+    if not source.exists():
+        raise DataError(f"{source}: there is no such file or folder")
+    check_folder(out, "export")
     keep_apart(out, [source])
     scale = export.read_scale(source, model)
     with filling(out, "export"):

@@ -34,7 +34,8 @@ def check_folder(folder: str | Path, kind: str, settings: Mapping[str, Any] | No
     kind : str
         What the results are: "audit", "dif", "panel", ...
     settings : mapping, optional
-        JSON values that the results depend on; a folder that holds results of other ones is refused.
+        JSON values that the results depend on; a folder that holds results of other ones is refused. None:
+        whatever they depend on.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def check_folder(folder: str | Path, kind: str, settings: Mapping[str, Any] | No
         if claim["files"] is not None:
             _refuse_strangers(folder, _strangers(folder, claim["files"]))
         if _any_result(folder):
-            _refuse_other_results(folder, claim, kind, _plain(settings))
+            _refuse_other_results(folder, claim, kind, None if settings is None else _plain(settings))
     except OSError as error:
         raise StorageError(f"{folder} cannot be read: {error.strerror or error}") from error
 
@@ -151,7 +152,8 @@ def _refuse_other_results(folder: Path, claim: Mapping[str, Any], kind: str, set
     if claim["kind"] != kind:
         raise PlanError(f"{folder} holds results of another kind ({claim['kind']}, not {kind}). {_ADVICE}.")
     other = claim["settings"]
-    differing = sorted(key for key in {*settings, *other} if other.get(key) != settings.get(key))
+    wanted = other if settings is None else settings
+    differing = sorted(key for key in {*wanted, *other} if other.get(key) != wanted.get(key))
     if differing:
         raise PlanError(
             f"{folder} holds another {kind}: {', '.join(differing)} differ. {_ADVICE}, or remove that one."
