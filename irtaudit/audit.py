@@ -282,10 +282,14 @@ def run_audit(
     ]
     structure = None
     if structured:
+        rotated = _exploratory(specs, verdict.challengers, comparison.table)
         structure = describe_structure(
             kept,
             full,
             verdict.best,
+            exploratory=fit_all(kept, rotated, progress=_stage(progress, "Loadings"), **options)
+            if rotated
+            else None,
             seed=seed,
             workers=workers,
             device=device,
@@ -440,6 +444,15 @@ def _check_challengers(challengers: Sequence[str] | None, specs: Sequence[ModelS
     unknown = sorted(set(challengers or ()) - {spec.name for spec in specs})
     if unknown:
         raise PlanError(f"Challengers that are not among the models: {', '.join(unknown)}.")
+
+
+def _exploratory(
+    specs: Sequence[ModelSpec], challengers: Sequence[str], table: pd.DataFrame
+) -> list[ModelSpec]:
+    """The exploratory challengers, the best predictor first: their loadings are rotated."""
+    losses = table.set_index("model")["log_loss"]
+    found = [spec for spec in specs if spec.structure == "exploratory" and spec.name in challengers]
+    return sorted(found, key=lambda spec: float(losses[spec.name]))
 
 
 def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
@@ -692,9 +705,10 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
         ``restarts.csv``, ``factor_correlations.csv``, ``abilities.csv``, ``pairwise.csv``, ``items.csv``,
         ``followups.csv`` and ``sweep.csv`` (where there are any), ``dropped.csv``, ``eigenvalues.csv``,
         ``local_dependence.csv``, ``item_fit.csv``, ``person_fit.csv``, ``predictive_checks.csv``,
-        ``reliability.csv``, ``information.csv``, ``dif.csv``, ``dif_flags.csv`` and the other tables of
-        `irtaudit.dif.result.DifResult.files` (where groups are compared), ``figures/*.svg`` and
-        ``report.html``; each file is complete or as it was.
+        ``reliability.csv``, ``information.csv``, ``loadings.csv``, ``congruence.csv``,
+        ``rotated_correlations.csv`` (where an exploratory model challenges), ``dif.csv``, ``dif_flags.csv``
+        and the other tables of `irtaudit.dif.result.DifResult.files` (where groups are compared),
+        ``figures/*.svg`` and ``report.html``; each file is complete or as it was.
     command : str
         The command that reproduces the folder, for the report.
 

@@ -34,6 +34,9 @@ FILES = {
     "predictive_checks.csv",
     "reliability.csv",
     "information.csv",
+    "loadings.csv",
+    "congruence.csv",
+    "rotated_correlations.csv",
     "report.html",
     "figures",
     "fits",
@@ -128,6 +131,7 @@ def test_the_folder_holds_what_other_programs_read(written):
         "eigenvalues.svg",
         "more_than_one_dimension.svg",
         "reliability.svg",
+        "loadings_of_exploratory_models.svg",
     }
     comparison = pd.read_csv(written / "comparison.csv")
     assert comparison.columns.tolist() == TABLE

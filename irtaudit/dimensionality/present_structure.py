@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from irtaudit.dimensionality.dependence import FitChecks
 from irtaudit.dimensionality.eigenvalues import LEVEL, EigenvalueNull, eigenvalue_table
-from irtaudit.dimensionality.labels import label
+from irtaudit.dimensionality.labels import label, short_label
+from irtaudit.dimensionality.loadings import EQUAL, agreement_table, congruence_table
 from irtaudit.dimensionality.structure import Structure
 from irtaudit.report.dots import dot_interval_figure
 from irtaudit.report.figures import BLUE, GREY, VERMILION, draw, signed
@@ -31,6 +32,9 @@ TERMS = {
     "residual": "What a model passes or fails beyond what its ability and the item make likely.",
     "standard error": "How far an estimate typically lies from the truth.",
     "local dependence": "Two items go together more than ability explains: copies, or a shared trick.",
+    "congruence": "Tucker's coefficient: how alike two columns of loadings are; 1 is the same up to size.",
+    "loading": "How strongly an item's responses go with a dimension, from -1 to 1.",
+    "rotation": "Turning dimensions so that each item loads on few of them; predictions stay the same.",
     "test information": "How precisely the items measure at an ability: one over the squared standard error.",
 }
 """Words of these sections for the glossary of the page."""
@@ -74,6 +78,11 @@ COLUMNS = {
     "pass_rate": "Mean over models of their pass rates.",
     "constant_items": "Share of items that every model passes, or every model fails.",
     "models_above": "Share of models that pass more than 90 % of the items.",
+    "dims": "Number of dimensions.",
+    "restarts": "Random starts, the selected one included.",
+    "agree": f"Restarts whose every dimension has congruence {EQUAL:g} or more with the selected one's.",
+    "lowest": "Lowest congruence of any other restart in any dimension.",
+    "median": "Median congruence over other restarts and dimensions.",
     "reading": "Saturated: the interval lies at or above the threshold; open: below; borderline: across.",
 }
 FORMATS = (
@@ -81,6 +90,7 @@ FORMATS = (
     | dict.fromkeys(("p", "p_family", "observed", "expected", "low", "high", "q3"), ".3f")
     | dict.fromkeys(("reliability", "mean_sd", "smallest_se"), ".2f")
     | {"most_informative": ".1f"}
+    | dict.fromkeys(("lowest", "median"), ".3f")
 )
 CHECK_NAMES = {
     "score_sd": "spread of the models' pass rates (SD)",
@@ -91,7 +101,7 @@ CHECK_NAMES = {
 
 
 def structure_evidence(structure: Structure) -> list[Section]:
-    """Cards of the report: eigenvalues, more than one dimension, fit, reliability.
+    """Cards of the report: eigenvalues, more than one dimension, fit, reliability, loadings.
 
     Parameters
     ----------
@@ -110,6 +120,8 @@ def structure_evidence(structure: Structure) -> list[Section]:
         ]
     if len(structure.reliability):
         cards.append(_reliability(structure))
+    if structure.rotated:
+        cards.append(_loadings(structure))
     return cards
 
 
@@ -129,8 +141,11 @@ def structure_limits(structure: Structure) -> list[Section]:
 
 
 def structure_tables(structure: Structure) -> list[Section]:
-    """Tables to look for oneself: the fit of every item and every model."""
-    checks = structure.checks
+    """Tables to look for oneself: the fit of every item and every model, the loadings."""
+    return [*_fit_tables(structure.checks), *_loadings_tables(structure)]
+
+
+def _fit_tables(checks: FitChecks | None) -> list[Section]:
     if checks is None:
         return []
     how = f"Fit under {label(checks.model)}, against {checks.n_panels} refitted simulated panels."
@@ -429,3 +444,83 @@ def _paint_information(axes: Axes, curve: pd.DataFrame) -> None:
     axes.plot(curve["theta"], curve["information"], color=BLUE)
     axes.set(xlabel="ability (theta)", ylabel="test information", xlim=(-4, 4))
     axes.set_ylim(0, None)
+
+
+# Loadings ----------------------------------------------------------------------------------------------
+
+
+def _loadings(structure: Structure) -> Section:
+    agreement = agreement_table(structure.rotated)
+    claim = " ".join(_agreement_words(row) for _, row in agreement.iterrows())
+    found = congruence_table(structure.rotated)
+    found = found[found["criterion"] == "varimax"]
+    return Section(
+        place="evidence",
+        title="Loadings of exploratory models",
+        claim=claim,
+        figures=[_congruence_figure(found, claim)] if len(found) else [],
+        how="Fits to every response. Loadings are standardised and rotated by varimax and by oblimin, signs "
+        "and order fixed; every other restart is turned towards the selected one, and Tucker's congruence "
+        f"taken dimension by dimension. Restarts agree from {EQUAL:g} on.",
+        otherwise=f"A congruence below {EQUAL:g} means that another start finds another dimension: such "
+        "loadings are not to be interpreted, however well the model predicts.",
+        table=agreement,
+        columns=COLUMNS,
+        formats=FORMATS,
+        caption="Agreement of restarts on the dimensions of each exploratory model.",
+        file="congruence.csv",
+    )
+
+
+def _agreement_words(row: pd.Series) -> str:
+    name, n, agree = label(row["model"]), row["restarts"], row["agree"]
+    if n < 2:
+        return f"{name}: one restart, so nothing tells whether its loadings would be found again."
+    if agree == n:
+        return f"{name}: {n} restarts agree (congruence at least {row['lowest']:.2f})."
+    return (
+        f"{name}: {n} restarts do not agree, {agree} find the same {row['dims']} dimensions: do not "
+        "interpret its loadings."
+    )
+
+
+def _congruence_figure(found: pd.DataFrame, alt: str) -> Figure:
+    spread = found.groupby(["model", "dim"], sort=False)["congruence"].agg(["median", "min", "max"])
+    figure = dot_interval_figure(
+        [f"{short_label(str(model))}: {dim}" for model, dim in spread.index],
+        spread["median"],
+        spread["min"],
+        spread["max"],
+        lines={"the same dimension": EQUAL},
+        value_format=".2f",
+        xlabel="Congruence with the selected restart: median, lowest and highest",
+        alt=alt,
+        caption="Dots right of the line, with short bars: every start finds this dimension.",
+        from_zero=True,
+    )
+    return replace(figure, svg=figure.narrow_svg, narrow_svg="")
+
+
+def _loadings_tables(structure: Structure) -> list[Section]:
+    """Oblique loadings of the first exploratory model, item by item."""
+    one = next((one for one in structure.rotated if one.criterion == "oblimin"), None)
+    if one is None:
+        return []
+    agreed = agreement_table(structure.rotated).iloc[0]
+    settled = agreed["agree"] == agreed["restarts"]
+    dims, upper = [str(dim) for dim in one.loadings], np.triu_indices(len(one.correlation), 1)
+    correlations = ", ".join(f"{value:.2f}" for value in one.correlation.to_numpy()[upper])
+    return [
+        Section(
+            place="explore",
+            title="Loadings",
+            claim=f"Oblimin loadings of {label(one.model)}, the exploratory model that predicts best; its "
+            f"dimensions correlate {correlations}."
+            + ("" if settled else " Restarts do not agree: do not interpret them."),
+            table=one.loadings.reset_index(),
+            columns={"item": COLUMNS["item"]} | dict.fromkeys(dims, "Loading on this dimension."),
+            formats=dict.fromkeys(dims, ".2f"),
+            caption="loadings.csv has every exploratory model, rotated both ways.",
+            file="loadings.csv",
+        )
+    ]

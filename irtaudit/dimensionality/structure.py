@@ -17,12 +17,20 @@ from irtaudit.dimensionality.eigenvalues import (
     eigenvalue_table,
     plug_in_null,
 )
+from irtaudit.dimensionality.loadings import (
+    agreement_table,
+    congruence_table,
+    loadings_table,
+    rotate_all,
+    rotated_correlations,
+)
 from irtaudit.dimensionality.predictive import CHECKS, predictive_checks
 from irtaudit.dimensionality.reliability import information_table, reliability_table
 from irtaudit.dimensionality.residuals import PANELS
 from irtaudit.irt.spec import ModelSpec
 
 if TYPE_CHECKING:
+    from irtaudit.irt.loadings import RotatedLoadings
     from irtaudit.irt.result import FitResult
 
 
@@ -40,6 +48,8 @@ class Structure:
         Posterior predictive checks of the one-dimensional fit; no rows without one.
     reliability, information : DataFrame
         Of every dimension of the full-data fits.
+    rotated : tuple of RotatedLoadings
+        Of exploratory full-data fits, by varimax and by oblimin.
     """
 
     nulls: Mapping[str, EigenvalueNull]
@@ -47,6 +57,7 @@ class Structure:
     predictive: pd.DataFrame
     reliability: pd.DataFrame
     information: pd.DataFrame
+    rotated: tuple[RotatedLoadings, ...] = ()
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -61,6 +72,10 @@ class Structure:
             found["local_dependence"] = self.checks.pairs
             found["item_fit"] = self.checks.items
             found["person_fit"] = self.checks.subjects
+        if self.rotated:
+            found["loadings"] = loadings_table(self.rotated)
+            found["congruence"] = congruence_table(self.rotated)
+            found["rotated_correlations"] = rotated_correlations(self.rotated)
         return found
 
     @property
@@ -72,6 +87,7 @@ class Structure:
             "one_factor": None if self.checks is None else _checks_summary(self.checks),
             "predictive_checks": self.predictive,
             "reliability": self.reliability,
+            "restarts_of_loadings": agreement_table(self.rotated),
         }
 
 
@@ -96,6 +112,7 @@ def describe_structure(
     full: Mapping[str, FitResult],
     best: str | None,
     *,
+    exploratory: Mapping[str, FitResult] | None = None,
     n_draws: int = DRAWS,
     n_panels: int = PANELS,
     seed: int = 0,
@@ -114,6 +131,8 @@ def describe_structure(
     best : str or None
         Its name. The one-factor test and the checks of fit use its family, the 2PL where it is a 1PL: items
         that differ in discrimination are no second dimension.
+    exploratory : mapping of str to FitResult, optional
+        Full-data fits whose loadings are rotated and whose restarts are compared.
     n_draws, n_panels : int
         Random panels per null, and refitted simulated panels.
     seed, workers, device, progress
@@ -139,7 +158,14 @@ def describe_structure(
         )
         nulls["residual"] = checks.residual
         predictive = predictive_checks(fit, matrix, seed=seed)
-    return Structure(nulls, checks, predictive, reliability_table(full), information_table(full))
+    return Structure(
+        nulls,
+        checks,
+        predictive,
+        reliability_table(full),
+        information_table(full),
+        rotate_all(exploratory or {}),
+    )
 
 
 def _with_slopes(spec: ModelSpec) -> ModelSpec:

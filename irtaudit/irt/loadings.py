@@ -23,16 +23,18 @@ class RotatedLoadings:
 
     Attributes
     ----------
+    model : str
     loadings : DataFrame (item, dim)
         Correlation of each item's latent response with each rotated dimension.
     correlation : DataFrame (dim, dim)
         Correlations of the rotated dimensions.
     congruence : DataFrame
         Columns ``restart, dim, congruence``: Tucker's coefficient between this and every other restart, each
-        turned towards this one by an orthogonal matrix.
+        turned towards this one by an orthogonal matrix and then rotated as this one was.
     criterion : str
     """
 
+    model: str
     loadings: pd.DataFrame
     correlation: pd.DataFrame
     congruence: pd.DataFrame
@@ -62,15 +64,23 @@ def rotated_loadings(fit: FitResult, criterion: Criterion = "varimax", *, split:
     if fit.spec.structure != "exploratory":
         raise PlanError(f"{fit.spec.name} is not exploratory; only exploratory loadings are rotated.")
     selected = fit.selected_restart(split)
-    rotation = rotate(standardised_loadings(fit, split, selected), criterion)
+    own = standardised_loadings(fit, split, selected)
+    rotation = rotate(own, criterion)
     dims = list(fit.spec.factors)
     rows = [
         (restart, dim, value)
         for restart in _finite_restarts(fit, split)
         if restart != selected
-        for dim, value in zip(dims, _agreement(fit, split, restart, rotation.loadings), strict=True)
+        for dim, value in zip(
+            dims,
+            congruence(
+                align(standardised_loadings(fit, split, restart), own) @ rotation.turn, rotation.loadings
+            ),
+            strict=True,
+        )
     ]
     return RotatedLoadings(
+        model=fit.spec.name,
         loadings=pd.DataFrame(rotation.loadings, index=pd.Index(fit.items, name="item"), columns=dims),
         correlation=pd.DataFrame(rotation.correlation, index=dims, columns=dims),
         congruence=pd.DataFrame(rows, columns=["restart", "dim", "congruence"]),
@@ -101,7 +111,3 @@ def standardised_loadings(fit: FitResult, split: int = 0, restart: int | None = 
 def _finite_restarts(fit: FitResult, split: int) -> list[int]:
     rows = fit.restarts[(fit.restarts["split"] == fit.splits[split]) & fit.restarts["train_log_lik"].notna()]
     return [int(r) for r in rows["restart"]]
-
-
-def _agreement(fit: FitResult, split: int, restart: int, target: NDArray[np.float64]) -> NDArray[np.float64]:
-    return congruence(align(standardised_loadings(fit, split, restart), target), target)

@@ -20,10 +20,13 @@ class Rotation:
     loadings : (item, dim) array
     correlation : (dim, dim) array
         Correlations of the rotated dimensions; the identity for varimax.
+    turn : (dim, dim) array
+        What the unrotated loadings are multiplied by from the right.
     """
 
     loadings: NDArray[np.float64]
     correlation: NDArray[np.float64]
+    turn: NDArray[np.float64]
 
 
 def rotate(loadings: ArrayLike, criterion: Criterion = "varimax") -> Rotation:
@@ -49,22 +52,27 @@ def rotate(loadings: ArrayLike, criterion: Criterion = "varimax") -> Rotation:
         raise ValueError(f"criterion is {criterion!r}; expected one of {', '.join(get_args(Criterion))}")
     if a.ndim != 2 or not np.isfinite(a).all():
         raise ValueError(f"loadings must be a finite (item, dim) matrix; got shape {a.shape}")
+    identity = np.eye(a.shape[1])
     if a.shape[1] == 1:
-        return _in_order(a, np.eye(1))
+        return _in_order(a, identity, identity)
     from statsmodels.multivariate import factor_rotation
 
     rotate_factors: Any = factor_rotation.rotate_factors
     if criterion == "varimax":
-        rotated, _ = rotate_factors(a, "varimax")
-        return _in_order(np.asarray(rotated), np.eye(a.shape[1]))
+        rotated, transform = rotate_factors(a, "varimax")
+        return _in_order(np.asarray(rotated), identity, np.asarray(transform))
     rotated, transform = rotate_factors(a, "oblimin", 0, "oblique")
-    return _in_order(np.asarray(rotated), np.asarray(transform.T @ transform))
+    return _in_order(np.asarray(rotated), np.asarray(transform.T @ transform), np.linalg.inv(transform).T)
 
 
-def _in_order(loadings: NDArray[Any], correlation: NDArray[Any]) -> Rotation:
+def _in_order(loadings: NDArray[Any], correlation: NDArray[Any], turn: NDArray[Any]) -> Rotation:
     order = np.argsort(-(loadings**2).sum(axis=0), kind="stable")
     sign = np.where(loadings[:, order].sum(axis=0) < 0, -1.0, 1.0)
-    return Rotation(loadings[:, order] * sign, correlation[np.ix_(order, order)] * np.outer(sign, sign))
+    return Rotation(
+        loadings[:, order] * sign,
+        correlation[np.ix_(order, order)] * np.outer(sign, sign),
+        turn[:, order] * sign,
+    )
 
 
 def align(loadings: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:

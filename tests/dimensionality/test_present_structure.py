@@ -23,9 +23,11 @@ from irtaudit.dimensionality.present_structure import (
 from irtaudit.dimensionality.saturation import saturation
 from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.irt.fit import fit_all
+from irtaudit.irt.loadings import RotatedLoadings
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.report.page import render_report
 from irtaudit.report.section import Section
+from irtaudit.stats.rotation import congruence
 
 FAST = {"n_restarts": 1, "preset": "quick", "workers": 1}
 
@@ -131,6 +133,58 @@ def test_the_page_renders_with_its_words(two: Structure) -> None:
     for title in ("Eigenvalues", "Reliability", "Fit of models"):
         assert title in page
     assert "random panels, 95 %" in page
+
+
+def _rotated(restarts: list[list[list[float]]]) -> tuple[RotatedLoadings, ...]:
+    """Loadings whose restart 0 is selected, with the congruences of the others."""
+    dims = ["dim1", "dim2"]
+    loadings = pd.DataFrame(restarts[0], index=pd.Index(["x", "y", "z"], name="item"), columns=dims)
+    rows = [
+        (number, dim, value)
+        for number, other in enumerate(restarts[1:], start=1)
+        for dim, value in zip(dims, congruence(np.array(other), np.array(restarts[0])), strict=True)
+    ]
+    found = pd.DataFrame(rows, columns=["restart", "dim", "congruence"])
+    r = pd.DataFrame([[1, 0.3], [0.3, 1]], index=dims, columns=dims)
+    return tuple(
+        RotatedLoadings("exploratory_2d_2pl", loadings, r, found, criterion)
+        for criterion in ("varimax", "oblimin")
+    )
+
+
+SAME = [[0.9, 0.0], [0.8, 0.1], [0.0, 0.7]]
+OTHER = [[0.9, 0.7], [0.0, 0.1], [0.8, 0.0]]
+
+
+def test_restarts_that_agree_or_not_are_said_and_counted(one: Structure) -> None:
+    agreeing = replace(one, rotated=_rotated([SAME, SAME, SAME]))
+    card = _by_title(structure_evidence(agreeing))["Loadings of exploratory models"]
+    assert card.claim == "2 free dimensions, 2PL: 3 restarts agree (congruence at least 1.00)."
+    table = _by_title(structure_tables(agreeing))["Loadings"]
+    assert "correlate 0.30." in table.claim
+    assert "not interpret" not in table.claim
+    torn = replace(one, rotated=_rotated([SAME, SAME, OTHER]))
+    card = _by_title(structure_evidence(torn))["Loadings of exploratory models"]
+    assert "3 restarts do not agree, 2 find the same 2 dimensions: do not interpret" in card.claim
+    assert "do not interpret them" in _by_title(structure_tables(torn))["Loadings"].claim
+    assert torn.tables["congruence"]["restart"].tolist() == [1, 1, 2, 2] * 2
+    assert torn.tables["loadings"].columns.tolist() == ["model", "criterion", "item", "dim1", "dim2"]
+    assert torn.tables["rotated_correlations"]["correlation"].tolist() == [0.3]
+    assert torn.summary["restarts_of_loadings"]["agree"].tolist() == [2]
+    alone = replace(one, rotated=_rotated([SAME]))
+    card = _by_title(structure_evidence(alone))["Loadings of exploratory models"]
+    assert "one restart, so nothing tells" in card.claim
+    assert not card.figures
+
+
+def test_an_exploratory_fit_is_rotated_both_ways() -> None:
+    matrix = panel(0, 60, 40, correlation=0.1)
+    spec = ModelSpec.exploratory("2pl", 2)
+    fits = fit_all(matrix, [spec], n_restarts=3, preset="quick", workers=1)
+    found = describe_structure(matrix, {}, None, exploratory=fits, n_draws=9)
+    assert [one.criterion for one in found.rotated] == ["varimax", "oblimin"]
+    assert len(found.tables["loadings"]) == 2 * matrix.n_items
+    assert [section.title for section in structure_evidence(found)][-1] == "Loadings of exploratory models"
 
 
 def test_the_saturation_card_counts_and_names() -> None:

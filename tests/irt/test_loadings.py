@@ -32,6 +32,19 @@ def test_planted_clusters_are_found_and_restarts_agree() -> None:
     assert abs(oblique.correlation.iloc[0, 1]) < 0.2
 
 
+def test_oblique_dimensions_agree_where_restarts_do() -> None:
+    rng = np.random.default_rng(1)
+    theta = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=300)
+    p = 1 / (1 + np.exp(-2 * theta[:, np.repeat([0, 1], [24, 12])] - rng.normal(size=36)))
+    matrix = ResponseMatrix.from_array((rng.random(p.shape) < p) * 1.0)
+    result = fit(matrix, ModelSpec.exploratory("2pl", 2), n_restarts=3, workers=1)
+    oblique = rotated_loadings(result, "oblimin")
+    # The dimensions correlate, so that no orthogonal turn alone could bring a restart onto them.
+    assert oblique.correlation.iloc[0, 1] > 0.2
+    assert oblique.congruence["congruence"].min() > 0.99
+    assert oblique.model == "exploratory_2d_2pl"
+
+
 def test_standardised_loadings_are_correlations() -> None:
     matrix = ResponseMatrix.from_array((np.random.default_rng(1).random((20, 9)) < 0.5) * 1.0)
     result = fit(matrix, ModelSpec.exploratory("2pl", 3), n_restarts=1, preset="quick", workers=1)

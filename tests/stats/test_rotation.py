@@ -34,6 +34,7 @@ def test_rotation_keeps_what_the_loadings_imply(criterion: Any) -> None:
     a = np.random.default_rng(0).normal(size=(20, 3))
     found = rotate(a, criterion)
     np.testing.assert_allclose(found.loadings @ found.correlation @ found.loadings.T, a @ a.T, atol=1e-6)
+    np.testing.assert_allclose(a @ found.turn, found.loadings, atol=1e-8)
     variance = (found.loadings**2).sum(axis=0)
     assert (np.diff(variance) <= 0).all()
     assert (found.loadings.sum(axis=0) >= 0).all()
