@@ -24,6 +24,7 @@ from irtaudit.errors import DataError
 
 Role = Literal["anchor", "benchmark", "criterion"]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_SMALLEST, _LARGEST = 1e-100, 1e100
 _NO_ORGANIZATION = "leave the organization column out, or give every model one"
 
 
@@ -107,12 +108,14 @@ class ScorePanel:
         Raises
         ------
         DataError
-            If a described column is missing, a model is named twice, or a score lies outside its scale.
+            If a described column is missing, a model is named twice, or a score is infinite, lies outside
+            its scale or is too large or small to compute with.
         """
         _refuse_frame(scores, columns)
         raw = scores[list(columns)].astype(float).rename_axis("model")
         for name, use in columns.items():
             _refuse_outside(raw[name], use.scale, lambda row: f"model {raw.index[row]!r}")
+            _refuse_extreme(raw[name])
         return cls(
             scores=pd.DataFrame({name: _oriented(raw[name], use) for name, use in columns.items()}),
             columns=pd.DataFrame.from_dict({n: _described(n, use) for n, use in columns.items()}, "index"),
@@ -301,6 +304,17 @@ def _refuse_outside(
             f"{scale[0]:g} to {scale[1]:g} that the plan gives ({len(outside)} of {values.notna().sum()} "
             "scores are); are shares and percentages mixed?"
         )
+
+
+def _refuse_extreme(values: pd.Series) -> None:
+    """Squares of such numbers leave the range of floating point."""
+    size = values.dropna().abs()
+    if size.empty or size.max() == 0 or _SMALLEST < size.max() < _LARGEST:
+        return
+    raise DataError(
+        f"model {size.idxmax()!r}, column {values.name!r}: found {size.max():g} as the largest number in "
+        f"size, expected a number between {_SMALLEST:g} and {_LARGEST:g}; rescale the column"
+    )
 
 
 def _scale_notes(values: pd.Series, scale: tuple[float, float] | None) -> list[str]:

@@ -218,7 +218,7 @@ def audit_panel(
         comparison=comparison,
         verdict=judge(panel, plan, table, metrics.against, reasons),
         not_tested=_gathered(reasons),
-        warnings=(*screened.warnings, *doubts(panel, table, tested)),
+        warnings=(*screened.warnings, *doubts(panel, plan, table, tested)),
         seconds=time.monotonic() - started,
     )
 

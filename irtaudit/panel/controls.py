@@ -14,6 +14,7 @@ from irtaudit.panel.estimands import Association, benchmark_pairs, models, point
 from irtaudit.panel.plan import PanelPlan
 from irtaudit.panel.structure import Structure
 from irtaudit.panel.words import percent, rho_text
+from irtaudit.report.figures import signed
 from irtaudit.stats.components import permuted_eigenvalues
 
 State = Literal["pass", "fail", "inconclusive", "not testable"]
@@ -54,7 +55,7 @@ def _positive(panel: ScorePanel, plan: PanelPlan, found: Structure) -> Control:
         return Control("positive", what, "not testable", np.nan, least, found.n, reason)
     loads = anchors["pearson"].to_numpy(dtype=float)
     named = ", ".join(
-        f"{panel.label(c)} {rho_text(v)}" for c, v in zip(anchors["column"], loads, strict=True)
+        f"{panel.label(c)} {signed(v, '+.3f')}" for c, v in zip(anchors["column"], loads, strict=True)
     )
     state: State = "pass" if loads.min() >= least else "fail"
     return Control("positive", what, state, float(loads.min()), least, found.n, named)
@@ -96,23 +97,31 @@ def _convergent_pair(panel: ScorePanel, plan: PanelPlan, pair: Association) -> C
     return Control("convergent", what, state, rho, t.convergent, given.n, detail)
 
 
-def doubts(panel: ScorePanel, table: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
+def doubts(panel: ScorePanel, plan: PanelPlan, table: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
     """What should be mended, or known, before anything about capability is believed.
 
     Parameters
     ----------
     panel : ScorePanel
+    plan : PanelPlan
     table : DataFrame
         Of `irtaudit.panel.associations.associations`.
     tested : DataFrame
         Of :func:`controls`.
     """
-    opposed = table[(table["kind"] == "anchors") & (table["rho"] < 0)]
+    raw = table[table["given"] == ""]
+    opposed = raw[(raw["kind"] == "anchors") & (raw["rho"] < 0)]
+    turned = raw[(raw["kind"] != "anchors") & (raw["rho"] <= -plan.thresholds.interchangeable)]
     said = [
         f"The anchors {panel.label(x)} and {panel.label(y)} order the models in opposite ways (rho "
         f"{rho_text(rho)}): if one of them points the wrong way (higher_is in the plan), capability is "
         "meaningless here."
         for x, y, rho in zip(opposed["x"], opposed["y"], opposed["rho"], strict=True)
+    ]
+    said += [
+        f"{panel.label(x)} and {panel.label(y)} order the models in opposite ways (rho {rho_text(rho)}): "
+        "does one of them point the wrong way (higher_is in the plan)?"
+        for x, y, rho in zip(turned["x"], turned["y"], turned["rho"], strict=True)
     ]
     positive = tested[tested["control"] == "positive"].iloc[0]
     if positive["state"] == "fail":

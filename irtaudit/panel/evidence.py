@@ -246,7 +246,7 @@ def _metric_figure(result: PanelAudit, name: str) -> list[Figure]:
     beaten = int((scores > constant).sum())
     return [
         draw(
-            pictures.bars(scores, constant, policy, f"{title} ({metric})", limits),
+            pictures.bars(scores, constant, policy, f"{pictures.short(title)} ({metric})", limits),
             alt=f"{beaten} of {len(scores)} models score above {constant:.2f}, the score of a policy that "
             "never looks.",
             caption=f"{title}. Dashed: {policy}. Grey bars do not exceed it"

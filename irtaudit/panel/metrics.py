@@ -10,6 +10,7 @@ import pandas as pd
 from irtaudit.data.panel import ScorePanel
 from irtaudit.panel.estimands import NotTested, stream
 from irtaudit.panel.plan import Column, PanelPlan
+from irtaudit.panel.screen import MAX_ITEMS
 from irtaudit.stats.classification import (
     METRICS,
     Confusion,
@@ -112,12 +113,14 @@ def _counts(panel: ScorePanel, name: str, column: Column) -> tuple[pd.DataFrame,
     if column.counts is not None:
         names = column.counts.model_dump()
         table = panel.details[list(names.values())].set_axis(list(names), axis=1).dropna()
-        whole = (table >= 0).all(axis=1) & (table == table.round()).all(axis=1)
+        whole = ((table >= 0) & (table <= MAX_ITEMS) & (table == table.round())).all(axis=1)
+        usable = whole & (table.sum(axis=1) > 0)
+        why = np.where(whole, "no item is counted", "counts are no whole numbers of items")
         lost = [
-            NotTested("metric", f"{panel.label(name)} of {model}", "counts are no whole numbers of items")
-            for model in table.index[~whole]
+            NotTested("metric", f"{panel.label(name)} of {model}", str(reason))
+            for model, reason in zip(table.index[~usable], why[~usable], strict=True)
         ]
-        return _count_frame(name, table[whole], "given"), lost
+        return _count_frame(name, table[usable], "given"), lost
     if column.published is not None:
         return _recovered(panel, name, column)
     return pd.DataFrame(columns=COUNTS), []
@@ -142,7 +145,7 @@ def _recovered(panel: ScorePanel, name: str, column: Column) -> tuple[pd.DataFra
             tp, fp = found[0]
             rows[model] = {"tp": tp, "fp": fp, "fn": p - tp, "tn": n - fp}
         else:
-            what = "no counts fit" if not found else f"{len(found)} pairs of counts fit"
+            what = "no counts fit" if not found else "several pairs of counts fit"
             reason = f"{what} F1 {f1[model]:g} and specificity {specificity[model]:g} with {p} + {n} items"
             lost.append(NotTested("metric", f"counts of {model} on {panel.label(name)}", reason))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["tp", "fp", "fn", "tn"])
@@ -306,9 +309,9 @@ def shares(panel: ScorePanel, name: str) -> pd.Series | None:
 
 
 def items_of(panel: ScorePanel, column: Column) -> pd.Series:
-    """Number of items behind each model's score; NaN where it is not known."""
+    """Number of items behind each model's score; NaN where it is not known, or 0."""
     if isinstance(column.items, str):
-        return panel.details[column.items]
+        return panel.details[column.items].where(panel.details[column.items] > 0)
     if column.items is None and column.positives is not None and column.negatives is not None:
         return pd.Series(float(column.positives + column.negatives), index=panel.scores.index)
     return pd.Series(np.nan if column.items is None else float(column.items), index=panel.scores.index)

@@ -16,7 +16,15 @@ Paint = Callable[[Any], None]
 NAMED = 3
 """Points of a scatter that carry a name."""
 DASHED: dict[str, Any] = {"color": "black", "linewidth": 0.9, "dashes": (4, 2.5), "alpha": 0.75}
+LONGEST = 32
+"""Characters of a name in a figure."""
 WIDE = 6.0  # inches from which small figures stand side by side
+
+
+def short(name: object) -> str:
+    """A name as far as a figure has room for it."""
+    text = str(name)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def beside(paints: Sequence[Paint]) -> Paint:
@@ -47,8 +55,8 @@ def scatter(x: pd.Series, y: pd.Series, xlabel: str, ylabel: str, rho: float) ->
         for name in named:
             side = -1 if across[name] > 0 else 1
             place = {"ha": "right" if side < 0 else "left", "va": "bottom", "fontsize": 7.5}
-            axes.annotate(name, (x[name], y[name]), (4 * side, 2), textcoords="offset points", **place)
-        axes.set_title(f"{ylabel}: rho {signed(rho, '+.2f')}, n = {len(x)}", loc="left", fontsize=9)
+            axes.annotate(short(name), (x[name], y[name]), (4 * side, 2), textcoords="offset points", **place)
+        axes.set_title(f"{short(ylabel)}: rho {signed(rho, '+.2f')}, n = {len(x)}", loc="left", fontsize=9)
         axes.set(xlabel=xlabel)
         axes.margins(0.09)
 
@@ -70,7 +78,7 @@ def bars(scores: pd.Series, line: float, line_name: str, xlabel: str, limits: pd
         name = {"ha": "right" if right else "left", "va": "bottom", "fontsize": 8, "color": VERMILION}
         axes.text(line, top + 0.1, f"{line_name} {line:.2f}", **name)
         axes.set(xlabel=xlabel, ylim=(-0.7, top + 1.2), xlim=(0, max(1.0, float(ordered.max()) * 1.02)))
-        axes.set_yticks(places, ordered.index, fontsize=7.5)
+        axes.set_yticks(places, [short(name) for name in ordered.index], fontsize=7.5)
         axes.tick_params(axis="y", length=0)
 
     return paint
@@ -142,7 +150,7 @@ def loadings(table: pd.DataFrame, names: Sequence[str], threshold: float) -> Pai
             place = {"textcoords": "offset points", "va": "center", "fontsize": 7.5, "color": colour}
             axes.annotate(name, at, (7, 0), **place)
         axes.set(xlim=(-1.05, 1.35), ylim=(-0.6, len(table) - 0.4), xlabel="loading on the first component")
-        axes.set_yticks(places, names)
+        axes.set_yticks(places, [short(name) for name in names])
         axes.set_xticks([-1, -0.5, 0, 0.5, 1])
         axes.tick_params(axis="y", length=0)
 
@@ -160,7 +168,7 @@ def residual_strips(table: pd.DataFrame) -> Paint:
             axes.plot(values, np.full(len(values), place), "o", color=BLUE, alpha=0.75, markeredgewidth=0)
             axes.plot([median, median], [place - 0.28, place + 0.28], color="black", linewidth=1.8)
         axes.axvline(0, color="black", linewidth=0.8, alpha=0.5)
-        axes.set_yticks(range(len(order)), [f"{name} ({counts[name]})" for name in order.index])
+        axes.set_yticks(range(len(order)), [f"{short(name)} ({counts[name]})" for name in order.index])
         axes.set(xlabel="ranks above what capability predicts", ylim=(-0.6, len(order) - 0.4))
         axes.tick_params(axis="y", length=0)
 
@@ -185,8 +193,14 @@ def coverage_map(seen: pd.DataFrame, excluded: pd.DataFrame, names: Sequence[str
                 axes.plot(across, rows[chosen], marker, color=colour, markersize=size, markeredgewidth=edge)
             axes.text(place, len(seen) - 0.2, f"n = {has.sum()}", ha="center", fontsize=8)
         axes.set(xlim=(-0.6, len(names) - 0.4), ylim=(-0.7, len(seen) + 0.7))
-        axes.set_yticks(rows, seen.index, fontsize=7.5)
-        axes.set_xticks(range(len(names)), names, rotation=25, ha="right", rotation_mode="anchor")
+        axes.set_yticks(rows, [short(name) for name in seen.index], fontsize=7.5)
+        axes.set_xticks(
+            range(len(names)),
+            [short(name) for name in names],
+            rotation=25,
+            ha="right",
+            rotation_mode="anchor",
+        )
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)

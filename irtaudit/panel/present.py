@@ -11,7 +11,7 @@ from irtaudit.panel.estimands import capability, models
 from irtaudit.panel.evidence import CORRELATION_LABEL, evidence, named, over_what, pair_names, sizes, widened
 from irtaudit.panel.metrics import decimals
 from irtaudit.panel.plan import CAPABILITY
-from irtaudit.panel.words import COLUMNS, FORMATS, percent, records, rho_text, span
+from irtaudit.panel.words import COLUMNS, FORMATS, comparisons, percent, records, rho_text, span
 from irtaudit.plan import plan_sha256
 from irtaudit.report.dots import dot_interval_figure
 from irtaudit.report.figures import PAGE_WIDTH, draw
@@ -84,7 +84,7 @@ def _what_settles(result: PanelAudit) -> str:
     if left.empty or needed.empty:
         return ""
     return (
-        f"{len(left)} of {len(every)} comparisons stay open on this panel. About {needed.max():.0f} models "
+        f"{len(left)} of {comparisons(len(every))} stay open on this panel. About {needed.max():.0f} models "
         "would settle all of them, if their correlations stay what they are."
     )
 
@@ -99,7 +99,7 @@ def _agreement(result: PanelAudit) -> list[Section]:
     standing = result.verdict.standings["standing"]
     above, below = int((standing == "above").sum()), int((standing == "below").sum())
     claim = (
-        f"Of {len(standing)} comparisons, {above or 'none'} reach{'es' if above == 1 else ''} the agreement "
+        f"Of {comparisons(len(standing))}, {above or 'none'} reach{'es' if above == 1 else ''} the agreement "
         f"from which one score could stand for the other; {below or 'none'} clearly "
         f"fall{'s' if below == 1 else ''} short of it, the others are open."
     )

@@ -9,8 +9,11 @@ import pandas as pd
 
 from irtaudit.data.panel import ScorePanel
 from irtaudit.data.responses import listed
+from irtaudit.errors import DataError
 from irtaudit.panel.plan import PanelPlan
 
+MAX_ITEMS = 1e9
+"""No benchmark has more items."""
 EXCLUDED = ["column", "model", "reason", "value"]
 
 
@@ -41,7 +44,13 @@ def screen_panel(panel: ScorePanel, plan: PanelPlan) -> Screened:
     ----------
     panel : ScorePanel
     plan : PanelPlan
+
+    Raises
+    ------
+    DataError
+        If a number behind the scores cannot be what the plan says it is: a share above 1, say.
     """
+    refuse_details(panel, plan)
     scores, invalid = _valid_outputs(panel, plan)
     flat = [
         {"column": name, "model": "", "reason": _flat_reason(values), "value": np.nan}
@@ -54,6 +63,36 @@ def screen_panel(panel: ScorePanel, plan: PanelPlan) -> Screened:
         excluded=pd.DataFrame([*invalid, *flat], columns=EXCLUDED),
         warnings=(*panel.notes, *repeated_models(panel)),
     )
+
+
+def refuse_details(panel: ScorePanel, plan: PanelPlan) -> None:
+    """Refuse numbers behind the scores that cannot be what the plan says they are.
+
+    Raises
+    ------
+    DataError
+        With the model, the column, what was found and what was expected.
+    """
+    for column in plan.columns.values():
+        published = column.published
+        shares = [column.valid, *((published.f1, published.specificity) if published else ())]
+        limits = [
+            *((name, "a share", (0.0, 1.0), "; is it a percentage?") for name in shares),
+            (column.items, "a number of items", (0.0, MAX_ITEMS), ""),
+            (column.regrade, "a score on its scale", column.scale or (-np.inf, np.inf), ""),
+        ]
+        for name, what, ends, advice in limits:
+            if isinstance(name, str):
+                _refuse_detail(panel.details[name], what, ends, advice)
+
+
+def _refuse_detail(values: pd.Series, what: str, ends: tuple[float, float], advice: str) -> None:
+    wrong = values[(values < ends[0]) | (values > ends[1])]
+    if len(wrong):
+        raise DataError(
+            f"model {wrong.index[0]!r}, column {values.name!r}: found {wrong.iloc[0]:g}, expected {what}, "
+            f"{ends[0]:g} to {ends[1]:g} ({len(wrong)} of {values.notna().sum()} lie outside){advice}"
+        )
 
 
 def as_wrong(panel: ScorePanel, plan: PanelPlan) -> ScorePanel:

@@ -46,7 +46,7 @@ class Structure:
     loadings : DataFrame
         ``column, role``; ``pearson, spearman`` (loading on the first component of either matrix);
         ``sign_kept`` of ``left_out_models``: fits without one model in which the loading keeps its sign
-        (Pearson).
+        (Pearson; there is none where the others do not differ in some column).
     retained : dict
         Components kept until the first failure, by matrix and criterion: ``{"Pearson": {"mean": 1, ...}}``.
     composite_agreement : float
@@ -144,8 +144,15 @@ def _loadings(panel: ScorePanel, data: pd.DataFrame, found: dict[str, Components
     anchor = np.isin(data.columns, panel.of("anchor"))
     first = {name: _turned(one.loadings[:, 0], anchor) for name, one in found.items()}
     _, counts = without_each(np.arange(len(data)))
-    left_out = [_turned(principal_components(values[row > 0]).loadings[:, 0], anchor) for row in counts]
-    kept = (np.sign(left_out) == np.sign(first["Pearson"])).sum(axis=0)
+    fewer = [values[row > 0] for row in counts]
+    left_out = [
+        _turned(principal_components(rest).loadings[:, 0], anchor)
+        for rest in fewer
+        if (np.ptp(rest, axis=0) > 0).all()
+    ]
+    kept = [
+        sum(np.sign(one[j]) == np.sign(load) for one in left_out) for j, load in enumerate(first["Pearson"])
+    ]
     return pd.DataFrame(
         {
             "column": data.columns,
@@ -153,7 +160,7 @@ def _loadings(panel: ScorePanel, data: pd.DataFrame, found: dict[str, Components
             "pearson": first["Pearson"],
             "spearman": first["Spearman"],
             "sign_kept": kept,
-            "left_out_models": len(data),
+            "left_out_models": len(left_out),
         },
         columns=LOADINGS,
     )

@@ -29,7 +29,7 @@ from irtaudit.panel.estimands import MIN_MODELS, Association, NotTested, label, 
 from irtaudit.panel.licence import LICENCES, Evidence, licence
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
 from irtaudit.panel.standings import models_to_settle, standings
-from irtaudit.panel.words import both_spans, joined, records, rho_text
+from irtaudit.panel.words import both_spans, comparisons, joined, records, rho_text
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 
@@ -166,7 +166,7 @@ def _alone(own: pd.DataFrame) -> str:
 def _incomplete(n_made: int, missing: list[str]) -> str:
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return (
-        f"Nothing speaks against it in the {n_made} comparison{'s' if n_made > 1 else ''} that can be made, "
+        f"Nothing speaks against it in the {comparisons(n_made)} that can be made, "
         f"but it needs others: {missing[0]}{more}."
     )
 
@@ -177,7 +177,7 @@ def _open(panel: ScorePanel, plan: PanelPlan, left: pd.DataFrame, n_made: int) -
     enough = max(need, row["n"] + 1, plan.thresholds.convergent_n)
     settles = f"; about {enough:.0f} models would settle it if it stays there" if np.isfinite(need) else ""
     return (
-        f"{len(left)} of {n_made} comparisons are open: {joined(_names(panel, row))} correlate at "
+        f"{len(left)} of {comparisons(n_made)} stay open: {joined(_names(panel, row))} correlate at "
         f"{rho_text(row['rho'])} (joint 95 % interval {both_spans(row, '_joint')}; threshold "
         f"{row['threshold']:.2f}) on {models(row['n'])}{few}{settles}."
     )

@@ -159,6 +159,11 @@ def joined(names: Sequence[str], word: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def comparisons(n: int) -> str:
+    """ "1 comparison", "6 comparisons"."""
+    return f"{n} comparison{'' if n == 1 else 's'}"
+
+
 def metric_name(metric: str) -> str:
     """What sentences call a metric."""
     return METRIC_NAMES.get(metric, metric)

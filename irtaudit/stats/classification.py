@@ -140,6 +140,7 @@ def recover_confusion(
     *,
     f1_decimals: int,
     specificity_decimals: int,
+    most: int = 1_000,
 ) -> list[tuple[int, int]]:
     """All pairs (TP, FP) whose F1 and specificity round to the printed values.
 
@@ -153,17 +154,29 @@ def recover_confusion(
         Labels of the benchmark, P and N.
     f1_decimals, specificity_decimals : int
         Decimals of the published values.
+    most : int
+        Stop at so many pairs.
 
     Returns
     -------
     list of (int, int)
         One pair: the counts are recovered. More or none: they are not determined, or do not fit P and N.
     """
-    fp, tp = np.meshgrid(np.arange(negatives + 1), np.arange(positives + 1), indexing="ij")
-    counts = confusion(tp, fp, positives - tp, negatives - fp)
-    fits = _prints_as(f1(counts), f1_printed, f1_decimals)
-    fits &= _prints_as(specificity(counts), specificity_printed, specificity_decimals)
-    return [(int(t), int(f)) for f, t in np.argwhere(fits)]
+    fp = np.arange(negatives + 1)
+    specific = 1 - fp / negatives if negatives else np.full(1, np.nan)
+    fp = fp[_prints_as(specific, specificity_printed, specificity_decimals)]
+    half = 0.5 * 10.0**-f1_decimals
+    lowest, highest = (np.clip(end, 0, 1) for end in (f1_printed - half, f1_printed + half))
+    first = np.maximum(np.floor(lowest * (positives + fp) / (2 - lowest)) - 1, 0).astype(int)
+    last = np.minimum(np.ceil(highest * (positives + fp) / (2 - highest)) + 1, positives).astype(int)
+    found: list[tuple[int, int]] = []
+    for f, start, stop in zip(fp, first, last, strict=True):
+        tp = np.arange(start, stop + 1)
+        fits = tp[_prints_as(f1(confusion(tp, f, positives - tp, negatives - f)), f1_printed, f1_decimals)]
+        found += [(int(t), int(f)) for t in fits[: most - len(found)]]
+        if len(found) >= most:
+            break
+    return found
 
 
 def _prints_as(values: Array, printed: float, decimals: int) -> Array:

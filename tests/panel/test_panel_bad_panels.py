@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from panel_simulation import panel_of, plan_for
 
+from irtaudit.errors import DataError
 from irtaudit.panel.audit import PanelAudit, audit_panel
 from irtaudit.panel.present import present
 from irtaudit.panel.write import tables
@@ -134,6 +135,28 @@ def test_an_anchor_turned_round_is_doubted() -> None:
     result = audit_panel(panel, plan)
     assert any("order the models in opposite ways" in warning for warning in result.warnings)
     check_tables(result)
+
+
+def test_a_benchmark_turned_round_is_doubted() -> None:
+    result = audit({**SCORES, "a": 1 - SCORES["b"]})
+    assert any(
+        warning.startswith("a and b order the models in opposite ways (rho −1.00)") and "higher_is" in warning
+        for warning in result.warnings
+    )
+
+
+@pytest.mark.parametrize("column", ["a", "mmlu"])
+def test_one_model_differs_from_all_others(column: str) -> None:
+    result = audit({**SCORES, column: np.eye(14)[3]})
+    assert result.structure.loadings["left_out_models"].eq(13).all()
+    assert result.structure.loadings["sign_kept"].le(13).all()
+    check_tables(result)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300, 5e-324])
+def test_numbers_too_large_or_small_to_square(size: float) -> None:
+    with pytest.raises(DataError, match=r"model 'model_\d\d', column 'a': found .* rescale the column"):
+        audit({**SCORES, "a": size * np.arange(14.0)})
 
 
 def test_models_without_anything_in_common() -> None:

@@ -134,3 +134,19 @@ def test_decimals_of_printed_values() -> None:
     assert decimals(pd.Series([0.4, 0.97, np.nan])) == 2
     assert decimals(pd.Series([1.0, 3.0])) == 1
     assert decimals(pd.Series([], dtype=float)) == 0
+
+
+@pytest.mark.parametrize("zero", [[True, False, False], [True, True, True]])
+def test_a_model_without_a_counted_item_is_named(zero: list[bool]) -> None:
+    details = {n: np.where(zero, 0, v) for n, v in {"tp": TP, "fp": FP, "fn": FN, "tn": TN}.items()}
+    found = metric_validity(panel_of({"judge": F1, "other": [1, 2, 3]}, COUNTED, details=details), COUNTED)
+    assert found.counts["model"].tolist() == [f"model_{i:02d}" for i in range(3) if not zero[i]]
+    assert found.not_tested[0][1:] == ("judge of model_00", "no item is counted")
+
+
+@pytest.mark.parametrize("wrong", [-4, 4.5, 1e12, 1e25])
+def test_counts_that_are_no_whole_numbers_are_named(wrong: float) -> None:
+    details = {"tp": np.array([wrong, *TP[1:]]), "fp": FP, "fn": FN, "tn": TN}
+    found = metric_validity(panel_of({"judge": F1, "other": [1, 2, 3]}, COUNTED, details=details), COUNTED)
+    assert found.counts["model"].tolist() == ["model_01", "model_02"]
+    assert found.not_tested[0].reason == "counts are no whole numbers of items"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from panel_simulation import panel_of, plan_for
 
+from irtaudit.errors import DataError
 from irtaudit.panel.screen import as_wrong, regraded, repeated_models, screen_panel
 
 PLAN = plan_for(
@@ -74,3 +75,39 @@ def test_models_with_identical_scores_are_named() -> None:
 def test_one_score_alone_does_not_make_a_duplicate() -> None:
     scores = {"mmlu": [1.0, 1.0, 2.0, 3.0], "a": [np.nan] * 4, "b": [np.nan] * 4}
     assert repeated_models(panel_of(scores, PLAN)) == []
+
+
+DETAILED = {
+    "a": {
+        "role": "benchmark",
+        "valid": "a_valid",
+        "items": "a_n",
+        "regrade": "a2",
+        "scale": [0, 1],
+        "positives": 3,
+        "negatives": 4,
+        "published": {"f1": "a_f1", "specificity": "a_sp"},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("a_valid", 95, "found 95, expected a share, 0 to 1 (1 of 4 lie outside); is it a percentage?"),
+        ("a_valid", -0.5, "found -0.5, expected a share"),
+        ("a_n", -3, "found -3, expected a number of items, 0 to 1e+09"),
+        ("a2", 1.5, "found 1.5, expected a score on its scale, 0 to 1"),
+        ("a_f1", 70.2, "found 70.2, expected a share"),
+        ("a_sp", 97, "found 97, expected a share"),
+    ],
+)
+def test_a_number_behind_the_scores_that_cannot_be_is_refused(column: str, value: float, said: str) -> None:
+    plan = plan_for(DETAILED)
+    fine = {"a_valid": 1.0, "a_n": 7.0, "a2": 0.5, "a_f1": 0.7, "a_sp": 0.9}
+    details = {name: np.full(4, number) for name, number in fine.items()}
+    screen_panel(panel_of({"a": SCORES["a"]}, plan, details=details), plan)
+    details[column][2] = value
+    with pytest.raises(DataError) as caught:
+        screen_panel(panel_of({"a": SCORES["a"]}, plan, details=details), plan)
+    assert str(caught.value).startswith(f"model 'model_02', column '{column}': {said}")

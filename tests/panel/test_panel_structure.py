@@ -65,12 +65,12 @@ def test_an_anchor_the_wrong_way_round_fails_and_is_named() -> None:
     panel = panel_of({**scores, "gpqa": -scores["gpqa"]}, PLAN)
     assert states(panel)["positive"] == "fail"
     table, _ = associations(panel, PLAN)
-    first, second = doubts(panel, table, controls(panel, PLAN, structure(panel, PLAN)[0]))
+    first, second = doubts(panel, PLAN, table, controls(panel, PLAN, structure(panel, PLAN)[0]))
     assert first.startswith("The anchors mmlu and gpqa order the models in opposite ways (rho −0.")
     assert second.startswith("The positive control fails")
     good = panel_of(scores, PLAN)
     tested = controls(good, PLAN, structure(good, PLAN)[0])
-    assert doubts(good, associations(good, PLAN)[0], tested) == []
+    assert doubts(good, PLAN, associations(good, PLAN)[0], tested) == []
 
 
 @pytest.mark.parametrize(("n", "flip", "state"), [(60, 1, "pass"), (60, -1, "fail"), (9, 1, "inconclusive")])

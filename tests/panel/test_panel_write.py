@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,24 @@ def test_hostile_names_are_only_names(tmp_path: Path) -> None:
     assert "<b>A</b>" not in page
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as stream:
         assert next(row for row in csv.DictReader(stream))["model"] == "'=HYPERLINK(1)"
+
+
+def test_long_names_leave_figures_their_room(tmp_path: Path) -> None:
+    long = " " + "x" * 3_000
+    roles = {"mmlu": "anchor", "a": "benchmark", "b": "benchmark"}
+    plan = plan_for({name: {"role": role, "label": name + long} for name, role in roles.items()})
+    rng = np.random.default_rng(0)
+    scores = {name: rng.random(12) for name in roles}
+    makers, names = (
+        [f"{what} {i % n}{long}" for i in range(12)] for what, n in (("maker", 2), ("model", 12))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_panel(audit_panel(panel_of(scores, plan, makers, names=names), plan), tmp_path)
+    drawings = [path.read_text(encoding="utf-8") for path in (tmp_path / "figures").iterdir()]
+    texts = [text for drawing in drawings for text in re.findall(r">([^<]+)</text>", drawing)]
+    assert any(text.startswith("model 0 xxx") for text in texts)
+    assert max(map(len, texts)) < 120
 
 
 def test_a_folder_that_cannot_be_made(table1: PanelAudit, tmp_path: Path) -> None:

@@ -121,3 +121,28 @@ def test_the_true_counts_are_always_among_the_candidates(seed: int) -> None:
     counts = confusion(tp, fp, p - tp, n - fp)
     printed = round(float(f1(counts)), 3), round(float(METRICS["specificity"](counts)), 2)
     assert (tp, fp) in recover_confusion(*printed, int(p), int(n), f1_decimals=3, specificity_decimals=2)
+
+
+def test_large_benchmarks_are_searched_without_a_table_of_all_counts() -> None:
+    few = recover_confusion(0.7, 0.9, 300_000, 270_000, f1_decimals=1, specificity_decimals=1, most=50)
+    assert len(few) == 50
+    counts = confusion(167_123, 8_456, 300_000 - 167_123, 270_000 - 8_456)
+    printed = float(f1(counts)), float(METRICS["specificity"](counts))
+    exact = recover_confusion(*printed, 300_000, 270_000, f1_decimals=12, specificity_decimals=12)
+    assert exact == [(167_123, 8_456)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_search_finds_what_a_table_of_all_counts_holds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, n = (int(v) for v in rng.integers(1, 40, size=2))
+    printed_f1, printed_specificity = (round(float(v), 2) for v in rng.random(2))
+    found = recover_confusion(printed_f1, printed_specificity, p, n, f1_decimals=2, specificity_decimals=1)
+    every = [
+        (tp, fp)
+        for fp in range(n + 1)
+        for tp in range(p + 1)
+        if abs((n - fp) / n - printed_specificity) <= 0.05 + 1e-12
+        and abs(2 * tp / (p + tp + fp) - printed_f1) <= 0.005 + 1e-12
+    ]
+    assert found == every
