@@ -179,6 +179,10 @@ def heard_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, interrupt)
     try:
         yield
+    except Exception as error:
+        if timers:  # what a module made of its interrupted import
+            raise KeyboardInterrupt from error
+        raise
     finally:
         sys.unraisablehook = hook
         if ours:

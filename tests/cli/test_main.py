@@ -248,16 +248,21 @@ class Interrupted:
         signal.raise_signal(signal.SIGINT)
 
 
-def interrupted_import() -> None:
+def interrupted_import(answer: str = "pass") -> None:
     """As Cython's modules do while they set themselves up."""
     Path("dropping.py").write_text(
-        "import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nexcept BaseException:\n    pass\n",
+        f"import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nexcept BaseException:\n    {answer}\n",
         encoding="utf-8",
     )
     import_module("dropping")
 
 
-@pytest.mark.parametrize("drop", [Interrupted, interrupted_import])
+def misunderstood_import() -> None:
+    """A module that makes another error of its interrupted import."""
+    interrupted_import("raise TypeError('expected a message argument')")
+
+
+@pytest.mark.parametrize("drop", [Interrupted, interrupted_import, misunderstood_import])
 def test_an_interrupt_that_is_dropped_is_delivered_again(
     drop: Callable[[], object],
     run: Run,
