@@ -129,11 +129,19 @@ def _collect(
 
 
 def _instances(path: Path, max_bytes: int) -> dict[str, dict[str, Any]]:
-    """Instances by id."""
-    entries = read_json_list(path, max_bytes)
-    return {
-        _text(entry, "id", f"{path}, entry {number}"): entry for number, entry in enumerate(entries, start=1)
-    }
+    """Instances by id; perturbed ones, which have the id of their original, left out."""
+    instances: dict[str, dict[str, Any]] = {}
+    places: dict[str, int] = {}
+    for number, entry in enumerate(read_json_list(path, max_bytes), start=1):
+        name = _text(entry, "id", f"{path}, entry {number}")
+        if entry.get("perturbation"):
+            continue
+        if name in instances:
+            raise DataError(
+                f"{path}, entry {number}: instance {name!r} is also entry {places[name]}; keep one"
+            )
+        instances[name], places[name] = entry, number
+    return instances
 
 
 def _predictions(

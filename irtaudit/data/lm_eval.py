@@ -162,6 +162,9 @@ def _metrics(sample: dict[str, Any], place: str) -> dict[str, float]:
     if lacking:
         raise DataError(f"{place}: metric {lacking[0]!r} is announced and not there")
     values = {name: sample[name] for name in names}
+    words = [name for name in values if isinstance(listed, list) and isinstance(values[name], str)]
+    if words:
+        raise DataError(f"{place}: metric {words[0]!r} is {shown(values[words[0]])}, expected a number")
     return {
         name: np.nan if value is None else as_float(value)
         for name, value in values.items()

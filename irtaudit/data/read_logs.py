@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ from irtaudit.data.helm import find_runs, read_helm
 from irtaudit.data.inspect_logs import is_inspect_log, read_inspect
 from irtaudit.data.lm_eval import is_lm_eval_file, read_lm_eval
 from irtaudit.data.logs import Logs
+from irtaudit.data.responses import listed
 from irtaudit.data.swebench import is_swebench_report, read_swebench
 from irtaudit.errors import DataError, StorageError
 
@@ -57,7 +59,21 @@ def read_logs(path: str | Path, kind: LogKind | None = None, *, max_bytes: int =
         )
     if chosen == "helm":
         return read_helm(path, max_bytes=max_bytes)
-    return _FILES[chosen][1](_of_kind(chosen, files_at(path)), str(path), max_bytes)
+    files = files_at(path)
+    taken = _of_kind(chosen, files)
+    logs = _FILES[chosen][1](taken, str(path), max_bytes)
+    return replace(logs, notes=(*logs.notes, *_left_out(set(files) - set(taken), taken, chosen)))
+
+
+def _left_out(others: set[Path], taken: list[Path], kind: LogKind) -> list[str]:
+    """Say which files look like logs by their suffix only: one of them may be what is left of a log."""
+    similar = sorted(one.name for one in others if one.suffix in {log.suffix for log in taken})
+    if not similar:
+        return []
+    suffixes = " or ".join(sorted({Path(name).suffix for name in similar}))
+    return [
+        f"{len(similar)} other {suffixes} file(s) that are no logs of {kind} were left out: {listed(similar)}"
+    ]
 
 
 def log_kind(path: str | Path) -> LogKind | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,9 @@ from irtaudit.errors import DataError
 
 MISSING = frozenset({"", "na", "nan", "null"})
 """Texts that stand for a missing value, in lower case and without surrounding blanks."""
+
+_UNNAMED = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name in Parquet."""
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon"}
 _ROWS_PER_BLOCK = 2**16
@@ -233,13 +237,22 @@ def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
 
 
 def _index_first(schema: pa.Schema) -> tuple[int, ...]:
-    """Positions of the columns, those of the index that pandas wrote first, as in its CSV."""
+    """Positions of the columns, those of the index that pandas wrote first, as in its CSV.
+
+    An index without a name that holds numbers is left out where a column of text comes first: rows of a
+    larger table that were kept have their numbers there.
+    """
     try:
         said = (schema.pandas_metadata or {}).get("index_columns", [])
         index = [schema.names.index(name) for name in said if isinstance(name, str)]
     except (ValueError, AttributeError, TypeError):
         index = []  # no pandas wrote this
-    return (*index, *sorted(set(range(len(schema.names))) - set(index)))
+    others = sorted(set(range(len(schema.names))) - set(index))
+    numbers = [
+        i for i in index if _UNNAMED.fullmatch(schema.names[i]) and pa.types.is_integer(schema.types[i])
+    ]
+    left_out = set(numbers if others and pa.types.is_string(schema.types[others[0]]) else [])
+    return tuple(position for position in (*index, *others) if position not in left_out)
 
 
 def parse_text_table(content: bytes, path: Path) -> TextTable:

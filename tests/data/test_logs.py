@@ -99,6 +99,16 @@ def test_a_score_that_is_lacking_is_unscored(helm: Path) -> None:
     assert len(rows) == 12 * len(MODELS)
 
 
+def test_a_perturbed_instance_does_not_stand_for_its_original(helm: Path) -> None:
+    def edit(instances: list[dict[str, Any]]) -> None:
+        references = [{"output": {"text": "typo"}, "tags": ["correct"]}]
+        instances.append(instances[0] | {"perturbation": {"name": "typos"}, "references": references})
+
+    change(helm / RUN / "instances.json", edit)
+    rows = read_helm(helm, scenario="xstest").rows
+    assert set(rows["target"]) == {"safe", "unsafe"}
+
+
 def test_perturbed_instances_are_left_out_and_trials_counted(helm: Path) -> None:
     def edit(predictions: list[dict[str, Any]]) -> None:
         predictions.append(predictions[0] | {"perturbation": {"name": "typos"}})

@@ -169,6 +169,18 @@ def test_several_index_columns_and_row_numbers_of_pandas(tmp_path: Path) -> None
     assert_expected(read_responses(tmp_path / "wide.csv", subject_column="model"))
 
 
+def test_numbers_of_rows_that_were_kept_are_left_out_of_parquet_where_text_comes_first(
+    tmp_path: Path,
+) -> None:
+    wide = pandas_frame().reset_index()
+    kept = pd.concat([wide[:0], wide]).set_axis([3, 9])
+    kept.to_parquet(tmp_path / "x.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "x.parquet").names
+    assert_expected(read_responses(tmp_path / "x.parquet"))
+    kept[["q1"]].to_parquet(tmp_path / "bare.parquet")
+    assert read_responses(tmp_path / "bare.parquet").subjects.index.tolist() == ["3", "9"]
+
+
 def test_row_numbers_are_left_out_only_where_another_column_names_the_subjects(write: Write) -> None:
     numbered = write(",q1,q2\n0,1,0\n1,0,1\n")
     assert read_responses(numbered).subjects.index.tolist() == ["0", "1"]
