@@ -85,8 +85,8 @@ class Config:
         Kind("three factors .785/.451/.603", (0.785, 0.451, 0.603), 40),
         Kind("three factors .90", (0.9, 0.9, 0.9), 20),
         Kind("three factors .95", (0.95, 0.95, 0.95), 20),
-        Kind("one factor, skewed theta and guessing", ONE, 40, hard=True),
-        Kind("one factor, 20 % missing", ONE, 40, missing=0.2),
+        Kind("one factor, skewed theta and guessing", ONE, 20, hard=True),
+        Kind("one factor, 20 % missing", ONE, 20, missing=0.2),
     )
 
 
