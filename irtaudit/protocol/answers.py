@@ -23,6 +23,8 @@ _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 class Drift(Record):
     """The capability the benchmark means to measure, and the one this run was credited for."""
 
+    model_config = ConfigDict(strict=True)
+
     intended: Words
     measured: Words
 

@@ -7,7 +7,7 @@ import json
 import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from irtaudit.protocol.bundle import TRAJECTORY, RunBundle, event_text
 from irtaudit.protocol.models import Record
@@ -35,6 +35,8 @@ class Pointer(Record):
     sha256 : str or None
         Digest of the quote; filled in where a judge leaves it out.
     """
+
+    model_config = ConfigDict(strict=True)
 
     part: Literal["B", "T", "A", "R", "C"]
     path: str

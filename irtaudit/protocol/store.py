@@ -24,7 +24,14 @@ def saved_reply(folder: Path, judge: Judge, case: Case) -> Reply | None:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError:
         return None  # a file that is not ours, or of another version: ask again and write it anew
-    return replied(one, case)
+    return replied(one, case) if _is_about(one, judge, case) else None
+
+
+def _is_about(one: Recorded, judge: Judge, case: Case) -> bool:
+    """Whether what a file holds is what its name promises: files can be copied and renamed."""
+    asked = (judge.name, judge.model, judge.prompt_sha256, case.bundle.manifest.run_id, case.candidate.id)
+    told = (one.judge, one.model, one.prompt_sha256, one.run_id, one.candidate_id)
+    return told == asked and one.bundle_sha256 == case.bundle.sha256
 
 
 def save_reply(folder: Path, judge: Judge, case: Case, reply: Reply) -> None:

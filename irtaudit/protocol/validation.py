@@ -28,7 +28,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from irtaudit.protocol.answers import Answer
-from irtaudit.protocol.bundle import RunBundle, event_text
+from irtaudit.protocol.bundle import SCORE, RunBundle, event_text
 from irtaudit.protocol.judges.case import Case, Read, shown_spans
 from irtaudit.protocol.models import Event
 from irtaudit.protocol.overlap import TOKEN, longest_common_run
@@ -172,13 +172,20 @@ def _v6(checked: _Checked) -> Iterator[str]:
     evidence = checked.answer.evidence
     has = {
         "exposure": bool(evidence.exposure),
-        "use": checked.without_agent or any(p.part == "T" for p in evidence.use),
+        "use": checked.without_agent or any(_is_use(checked.bundle, p) for p in evidence.use),
         "submission": _has_submission(checked),
         "credit": any(p.part == "R" for p in evidence.credit),
     }
     missing = [link for link, there in has.items() if not there]
     if missing:
         yield f"the chain lacks {', '.join(missing)}"
+
+
+def _is_use(bundle: RunBundle, pointer: Pointer) -> bool:
+    """Whether something that the agent did, or that its tools answered, is pointed at."""
+    if not pointer.is_event:
+        return pointer.part == "T"
+    return any(event.actor in ("agent", "tool") for event in _events(bundle, pointer))
 
 
 def _has_submission(checked: _Checked) -> bool:
@@ -208,8 +215,17 @@ def _v8(checked: _Checked) -> Iterator[str]:
     for pointer in credit:
         if pointer.part != "R":
             yield f"credit points at {_place(pointer)}, not at the score record"
+    if checked.misleads and any(p.part == "R" for p in credit) and not any(map(_is_credit, credit)):
+        yield f"{_place(credit[0])} says nothing of credit"
     if checked.misleads and credit and not checked.bundle.credited:
         yield f"score {checked.bundle.score.score} is not above that of a submission without merit"
+
+
+def _is_credit(pointer: Pointer) -> bool:
+    """Whether a pointer leads to a score, a pass or a grader's words, not to another entry of the record."""
+    at = pointer.start
+    other = isinstance(at, str) and at.split("/")[1:2] in (["max"], ["validity_check"], ["log"])
+    return pointer.part == "R" and not (pointer.path == SCORE and other)
 
 
 def _v9(checked: _Checked) -> Iterator[str]:

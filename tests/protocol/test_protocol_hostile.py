@@ -21,6 +21,7 @@ from irtaudit.protocol.audit import audit_protocol, audit_run, context
 from irtaudit.protocol.bundle import RunBundle
 from irtaudit.protocol.candidates import find_candidates
 from irtaudit.protocol.interchange import answers_jsonl
+from irtaudit.protocol.judges.case import Case, Judge, Reply
 from irtaudit.protocol.judges.conversation import case_text
 from irtaudit.protocol.judges.openai import openai_judge
 from irtaudit.protocol.judges.replay import Recorded, RecordedRead, read_answers, replay_judge
@@ -354,6 +355,23 @@ def test_more_recorded_reads_than_twelve_do_not_count() -> None:
     reads += (RecordedRead(path="A/answer.py", start=131, end=142),)
     judge = replay_judge(recorded(LONG, answer(evidence=there), reads))
     assert {f.rule for one in audit_run(LONG, judge).findings for f in one.failures} == {"V4"}
+
+
+def test_a_saved_answer_under_another_name_is_asked_for_again(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(one: Case) -> Reply:
+        asked.append(one.candidate.id)
+        return Reply(answer())
+
+    judge = Judge("dear", ask, remembered=True)
+    audit_run(run(), judge, answers=tmp_path)
+    one, other = sorted(tmp_path.iterdir())
+    one.write_bytes(other.read_bytes())
+    audit_run(run(), judge, answers=tmp_path)
+    assert len(asked) == 3
+    audit_run(run(), judge, answers=tmp_path)
+    assert len(asked) == 3
 
 
 def test_an_answer_with_odd_line_ends_is_replayed(tmp_path: Path) -> None:

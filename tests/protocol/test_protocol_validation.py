@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from typing import Any
 
@@ -63,6 +64,15 @@ def test_v1_the_schema_is_strict(change: dict[str, Any]) -> None:
     assert parsed is None
     assert wrong
     assert state_of(None, ()) == "invalid"
+
+
+def test_v1_numbers_of_a_pointer_are_whole_numbers() -> None:
+    said = answer()
+    for wrong in (1.0, True, None, [1]):
+        said["evidence"]["use"][0]["start"] = wrong
+        assert parse_answer(json.dumps(said))[0] is None
+    said["evidence"]["use"][0]["start"] = 1
+    assert parse_answer(json.dumps(said))[0] is not None
 
 
 def test_v1_missing_and_malformed() -> None:
@@ -179,6 +189,14 @@ def test_v6_use_lies_in_the_trajectory_and_submission_is_one() -> None:
     assert broken(answer(**kind, evidence=submitted)) == ([], "positive")
 
 
+def test_v6_a_use_is_the_agents_or_its_tools() -> None:
+    elsewhere = {"exposure": "setting_exposure", "repair_target": "tighten_interface"}
+    asked = chain(exposure=[event_pointer(0, 0, "Write")], use=[event_pointer(0, 0, "Write")])
+    assert broken(answer(**elsewhere, evidence=asked)) == (["V6"], "unsupported")
+    told = chain(use=[event_pointer(2, 2, "value_3")])
+    assert broken(answer(**elsewhere, evidence=told)) == ([], "positive")
+
+
 @pytest.mark.parametrize("exposure", [name for name in EXPOSURE_NAMES if not EXPOSURES[name].without_agent])
 def test_v7_alone_rejects_misleading_without_engagement(exposure: str) -> None:
     repair = next(iter(EXPOSURES[exposure].repairs))
@@ -228,6 +246,21 @@ def test_v8_alone_rejects_a_score_without_credit(
 def test_v8_credit_is_in_the_score_record() -> None:
     both = [json_pointer(SCORE, "/score", "1.0"), line_pointer("A/answer.py", 1, 1, "value_0")]
     assert broken(answer(evidence=chain(credit=both))) == (["V8"], "unsupported")
+
+
+@pytest.mark.parametrize(
+    ("at", "quote", "rules"),
+    [
+        ("/score", "1.0", []),
+        ("/passed", "true", []),
+        ("", "1.0", []),
+        ("/max", "1.0", ["V8"]),
+        ("/validity_check", "true", ["V8"]),
+        ("/log", "null", ["V8"]),
+    ],
+)
+def test_v8_alone_rejects_an_entry_that_is_no_credit(at: str, quote: str, rules: list[str]) -> None:
+    assert broken(answer(evidence=chain(credit=[json_pointer(SCORE, at, quote)])))[0] == rules
 
 
 @pytest.mark.parametrize("mislead", ["yes", "no"])
