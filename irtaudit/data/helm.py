@@ -98,7 +98,7 @@ def is_of(task: str, wanted: str) -> bool:
 def _task_and_model(spec: dict[str, Any], run: Path) -> tuple[str, str]:
     name, adapter = spec.get("name"), spec.get("adapter_spec")
     model = adapter.get("model") if isinstance(adapter, dict) else None
-    if not isinstance(name, str) or not isinstance(model, str) or not name or not model:
+    if not isinstance(name, str) or not isinstance(model, str) or not name or not model.strip():
         raise DataError(f"{run / 'run_spec.json'}: no name, or no adapter_spec.model; is this a HELM run?")
     return run_task(name), model
 

@@ -107,7 +107,7 @@ def _read(read: Callable[..., Any], path: Path, **options: Any) -> Any:
     try:
         return read(str(path), **options)
     except _DAMAGE as error:
-        raise DataError(f"{path} is not an Inspect log, or is damaged: {_first_line(error)}") from None
+        raise DataError(f"{path} is not an Inspect log, or is damaged: {_said(error)}") from None
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -157,18 +157,16 @@ def _unpacked_size(path: Path, most: int) -> int:
         return size
 
 
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
+def _said(error: BaseException) -> str:
+    """What an error, and the one behind it, say, on one line."""
+    behind = f" ({_said(error.__cause__)})" if error.__cause__ else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}{behind}"
 
 
 def _collect(found: Collector, path: Path, log: Any, samples: list[Any], offset: int) -> int:
     """Put the rows of one log into `found`, its trials counted from `offset`; return the last trial."""
     model, task = str(log.eval.model), str(log.eval.task)
-    odd = [sample for sample in samples if not 0 < int(sample.epoch) <= MOST_TRIALS]
-    if odd:
-        raise DataError(
-            f"{path}: sample {odd[0].id!r} has the epoch {shown(odd[0].epoch)}, expected 1, 2, ..."
-        )
+    _refuse_unnamed(path, model, samples)
     metrics = list(dict.fromkeys(metric for sample in samples for metric, *_ in _scores(sample.scores or {})))
     lacking = _not_run(log, samples)
     status = CANCELLED if log.status in ("cancelled", "started") else ERROR
@@ -186,6 +184,21 @@ def _collect(found: Collector, path: Path, log: Any, samples: list[Any], offset:
     if reason:
         found.notes.append(f"{path.name} ({model}, {task}): {reason}")
     return max((row.trial for row in rows), default=-1) + offset
+
+
+def _refuse_unnamed(path: Path, model: str, samples: list[Any]) -> None:
+    if not model.strip():
+        raise DataError(f"{path} names no model")
+    seen: set[tuple[str, int]] = set()
+    for sample in samples:
+        key = str(sample.id), int(sample.epoch)
+        if not key[0].strip():
+            raise DataError(f"{path}: a sample has no id")
+        if not 0 < key[1] <= MOST_TRIALS:
+            raise DataError(f"{path}: sample {key[0]!r} has the epoch {shown(key[1])}, expected 1, 2, ...")
+        if key in seen:
+            raise DataError(f"{path}: sample {key[0]!r}, epoch {key[1]}, is in it twice")
+        seen.add(key)
 
 
 def _rows(model: str, task: str, sample: Any, metrics: list[str]) -> Iterator[Answer]:

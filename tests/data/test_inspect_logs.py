@@ -198,11 +198,59 @@ def test_samples_that_broke_off_are_errors_not_fails(edited: Callable[..., Path]
     assert read_responses(edited("x.json", change)).observed.tolist() == [[True, False, False]]
 
 
+def _again(content: dict[str, Any], **fields: Any) -> None:
+    content["samples"].append(json.loads(json.dumps(content["samples"][0])) | fields)
+
+
+@Reader
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_again, "x.json: sample '1', epoch 1, is in it twice"),
+        (lambda content: _again(content, id="1"), "x.json: sample '1', epoch 1, is in it twice"),
+        (lambda content: _again(content, id=" "), "x.json: a sample has no id"),
+        (lambda content: content["eval"].update(model=""), "x.json names no model"),
+    ],
+)
+def test_samples_that_cannot_be_told_apart_are_refused(
+    edited: Callable[..., Path], change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_logs(edited("x.json", change))
+
+
+@pytest.mark.skipif(not INSTALLED, reason="asks Inspect AI, an extra, which is not installed here")
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (
+            lambda content: content.replace(b"Yes", b"Y\xe8s", 1),
+            "UTF-?8|utf-8",
+        ),
+        (lambda content: content.replace(b'"version": 2', b'"version": 99', 1), "version"),
+        (lambda content: b"\xef\xbb\xbf" + content, "expected value at line 1 column 1"),
+        (
+            lambda content: content.replace(b'"value": "C"', b'"value": null', 1),
+            r"samples\.0\.scores\.match\.value",
+        ),
+    ],
+)
+def test_what_inspect_says_of_the_damage_is_passed_on(
+    tmp_path: Path, edit: Callable[[bytes], bytes], message: str
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(edit((FIXTURES / "2025-05-12T20-28-13-04-00_popularity.json").read_bytes()))
+    with pytest.raises(DataError, match=message) as caught:
+        read_logs(path)
+    assert str(caught.value).startswith(f"{path} is not an Inspect log, or is damaged")
+    assert "\n" not in str(caught.value)
+
+
 @Reader
 @pytest.mark.parametrize("epoch", [0, -1, 10**30])
 def test_an_epoch_that_cannot_be_is_refused(edited: Callable[..., Path], epoch: int) -> None:
     path = edited("x.json", lambda content: content["samples"][1].update(epoch=epoch))
-    with pytest.raises(DataError, match=rf"x\.json: sample 2 has the epoch {epoch}, expected 1, 2"):
+    with pytest.raises(DataError, match=rf"x\.json: sample '2' has the epoch {epoch}, expected 1, 2"):
         read_logs(path)
 
 

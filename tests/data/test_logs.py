@@ -140,6 +140,7 @@ def test_a_task_is_the_run_without_its_model(name: str, task: str) -> None:
     [
         ("run_spec.json", lambda c: c.pop("name"), r"run_spec\.json: no name"),
         ("run_spec.json", lambda c: c["adapter_spec"].pop("model"), r"no adapter_spec\.model"),
+        ("run_spec.json", lambda c: c["adapter_spec"].update(model=" "), r"no adapter_spec\.model"),
         ("instances.json", lambda c: c[4].pop("id"), r"instances\.json, entry 5: 'id' is None"),
         ("instances.json", lambda c: c.pop(4), r"entry 5: instance 'id4' is not in instances\.json"),
         ("instances.json", lambda c: c.insert(1, 3), r"instances\.json, entry 2: found a number"),
