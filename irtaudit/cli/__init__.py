@@ -30,6 +30,7 @@ COMMANDS = {
     "convert": "irtaudit.cli.convert",
     "fetch": "irtaudit.cli.fetch",
     "describe": "irtaudit.cli.describe",
+    "saturation": "irtaudit.cli.saturation",
     "export": "irtaudit.cli.export",
     "protocol": "irtaudit.cli.protocol",
     "bundles": "irtaudit.cli.bundles",

@@ -186,14 +186,7 @@ def present_saturation(table: pd.DataFrame) -> list[Section]:
     -------
     list of Section
     """
-    saturated = table.loc[table["reading"] == "saturated", "data"].tolist()
-    n = len(table)
-    claim = (
-        f"{len(saturated)} of {n} data sets {'is' if len(saturated) == 1 else 'are'} saturated: "
-        f"{', '.join(saturated)}. Nearly every model passes, so little is left to tell models apart."
-        if saturated
-        else f"None of {n} data sets is saturated."
-    )
+    claim = saturation_claim(table)
     figure = dot_interval_figure(
         table["data"].tolist(),
         table["pass_rate"],
@@ -221,6 +214,21 @@ def present_saturation(table: pd.DataFrame) -> list[Section]:
             file="saturation.csv",
         )
     ]
+
+
+def saturation_claim(table: pd.DataFrame) -> str:
+    """What a saturation screen found, in a sentence or two."""
+    saturated = table.loc[table["reading"] == "saturated", "data"].tolist()
+    n = len(table)
+    if not saturated:
+        return "The data set is not saturated." if n == 1 else f"None of {n} data sets is saturated."
+    which = (
+        "The data set is saturated."
+        if n == 1
+        else f"{len(saturated)} of {n} data sets {'is' if len(saturated) == 1 else 'are'} saturated: "
+        f"{', '.join(saturated)}."
+    )
+    return f"{which} Nearly every model passes, so little is left to tell models apart."
 
 
 # Eigenvalues -------------------------------------------------------------------------------------------

@@ -197,5 +197,6 @@ def test_the_saturation_card_counts_and_names() -> None:
     assert card.claim.startswith("1 of 2 data sets is saturated: easy.")
     table = pd.DataFrame(card.table)
     none = present_saturation(saturation({"open": panels["open"]}))[0]
-    assert none.claim == "None of 1 data sets is saturated."
+    assert none.claim == "The data set is not saturated."
+    assert present_saturation(saturation({"easy": panels["easy"]}))[0].claim.startswith("The data set is sat")
     assert table["reading"].tolist() == ["saturated", "open"]
