@@ -59,7 +59,10 @@ SCREENS = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
     help="Ability bands, or every score its own.",
 )
 @click.option(
-    "--screen", default=",".join(SCREENS), metavar="LIST", help=f"Of {', '.join(SCREENS)}; default all."
+    "--screen",
+    default=",".join(SCREENS),
+    metavar="LIST",
+    help=f"Of {', '.join(SCREENS)}; default all, see above.",
 )
 @click.option("--purify", is_flag=True, help="Match on items that are not flagged themselves.")
 @click.option("--rematch", is_flag=True, help="Estimate abilities anew in every simulated matrix.")
@@ -129,6 +132,13 @@ def command(
     it has differential item functioning (DIF). RESPONSES is any file that `irtaudit audit` reads; --subjects
     says which group a model belongs to. The folder --out receives report.html, dif.json, dif.csv (a row per
     item and screen), dif_flags.csv and figures.
+
+    \b
+    irtaudit dif responses.csv --subjects models.csv --group developer:OpenAI,Anthropic
+
+    Screens: mh, odds of passing within ability bands (Mantel-Haenszel), and logistic, regression on ability
+    and group, are the headline; mh_z and score are standardised, so that noisy items do not set the cut-off;
+    logistic_nonuniform looks for differences that change with ability.
     """
     from irtaudit.data.outputs import check_folder, claim_folder, filling, keep_apart
     from irtaudit.data.screen import screen as screened_of
