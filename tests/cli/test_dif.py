@@ -107,6 +107,25 @@ def test_totals_without_simulations_need_no_fit(run, files):
     assert "No null was simulated" in ended.stdout
 
 
+def test_names_that_a_spreadsheet_would_run_are_text_in_every_table(run, files):
+    wide = pd.read_csv(files / "wide.csv", index_col=0)
+    hostile = ["=1+1", "+cmd|x", "@SUM(A1)", "-2+3", "\t=x", "<script>x</script>"]
+    wide.columns = [*hostile, *wide.columns[len(hostile) :]]
+    wide.to_csv("hostile.csv")
+    models = pd.read_csv(files / "models.csv", index_col=0)
+    models.assign(developer=models["developer"].replace({"A": "=A()"})).to_csv("models.csv")
+    totals = ("--match", "total", "--simulations", "0", "--out", "out")
+    ended = run("hostile.csv", "--subjects", "models.csv", "--group", "developer:=A(),B", *totals)
+    assert ended.exit_code == 0, ended.stderr
+    tables = [pd.read_csv(path, dtype=str) for path in Path("out").glob("*.csv")]
+    names = set().union(*(set(table["item"]) for table in tables if "item" in table))
+    assert {f"'{name}" for name in hostile[:5]} <= names
+    cells = pd.concat([table.select_dtypes("object").stack() for table in tables])
+    words = cells[pd.to_numeric(cells, errors="coerce").isna()]
+    assert not words.str.match(r"[=+\-@\t]").any()
+    assert "<script>x" not in Path("out/report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -126,6 +145,7 @@ def test_totals_without_simulations_need_no_fit(run, files):
         (("--group", "developer:A,B", "--scope", "kind", *QUICK), "kind"),
         (("--group", "developer:A,B", "--cluster", "lab", *QUICK), "no subject column 'lab'"),
         (("--group", "developer:A,B", "--simulations", "5"), "5 simulations cannot give"),
+        (("--group", "developer:A,B", "--simulations", "10"), "use at least 19"),
     ],
 )
 def test_what_cannot_be_compared_ends_with_one_clear_line(run, files, words, message):
