@@ -476,7 +476,7 @@ def _loadings(structure: Structure) -> Section:
         columns=COLUMNS,
         formats=FORMATS,
         caption="Agreement of restarts on the dimensions of each exploratory model.",
-        file="congruence.csv",
+        file="restarts_of_loadings.csv",
     )
 
 
@@ -529,6 +529,6 @@ def _loadings_tables(structure: Structure) -> list[Section]:
             columns={"item": COLUMNS["item"]} | dict.fromkeys(dims, "Loading on this dimension."),
             formats=dict.fromkeys(dims, ".2f"),
             caption="loadings.csv has every exploratory model, rotated both ways.",
-            file="loadings.csv",
+            file="loadings_oblimin.csv",
         )
     ]
