@@ -1,4 +1,4 @@
-"""How long does the paper's grid take? CPU and wall seconds of its fits by preset, on the *simulated* replica.
+"""How long does the paper's grid take? Seconds of its fits by preset, on the *simulated* replica.
 
 Usage: ``python experiments/harmful_refusal/speed.py --preset paper [--splits 1] [--workers 1]``. Fits the 19
 models of ``plan.toml``, 20 restarts each, to the first so many of its splits, and adds a row to
