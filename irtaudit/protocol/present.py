@@ -31,11 +31,13 @@ from irtaudit.report.dots import dot_interval_figure
 from irtaudit.report.figures import BLUE, draw
 from irtaudit.report.section import Figure, Fold, Quote, Section, VerdictWord
 from irtaudit.report.section import Verdict as ReportVerdict
+from irtaudit.report.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_FOLDS = 300
+MAX_LABEL = 32  # characters of a name in a drawing
 
 GLOSSARY: Mapping[str, str] = {
     "exposure": "A way in which the protocol puts the answer, or control over the score, within reach.",
@@ -363,11 +365,20 @@ def _small_dots(
         for row, value in zip(rows, values, strict=True):
             axes.annotate(f"{value:.3f}", (value, row), (0, 5), textcoords="offset points", ha="center")
         axes.set(
-            yticks=list(rows), yticklabels=list(labels)[::-1], ylim=(-0.6, len(values) - 0.2), xlabel=xlabel
+            yticks=list(rows),
+            yticklabels=[_short(label) for label in labels][::-1],
+            ylim=(-0.6, len(values) - 0.2),
+            xlabel=xlabel,
         )
         axes.margins(x=0.12)
 
     return draw(paint, alt=alt, caption=caption, height=0.8 + 0.42 * len(values))
+
+
+def _short(name: str) -> str:
+    """A name as it fits beside a drawing."""
+    shown = printable(name)
+    return shown if len(shown) <= MAX_LABEL else f"{shown[: MAX_LABEL - 1]}…"
 
 
 def _gaps(audit: ProtocolAudit) -> list[Section]:

@@ -13,7 +13,7 @@ import pytest
 
 from irtaudit import cli
 from irtaudit.protocol.bundle import RunBundle, make_bundle
-from irtaudit.protocol.models import Event, Header, ScoreRecord, Spec
+from irtaudit.protocol.models import Comparison, Event, Header, ScoreRecord, Spec
 from irtaudit.protocol.simulate import clean_run
 from irtaudit.protocol.write import write_bundle
 
@@ -235,6 +235,23 @@ def hostile(name: str) -> RunBundle:
         artifact={"x.txt": b""},
         score=ScoreRecord(score=1.0, max=1.0, validity_check=False),
     )
+
+
+@pytest.mark.filterwarnings("error")
+def test_long_and_odd_names_fit_beside_the_drawings(tmp_path: Path) -> None:
+    for n in range(2):
+        made = hostile(f"{HOSTILE} $\\frac{{$ {'long ' * 30} {n}")
+        compared = Comparison(
+            kind="ablation", s_intended=0.1, same_task=True, same_scorer=True, same_scale=True, provenance="x"
+        )
+        parts = {"spec": made.spec, "events": made.events, "score": made.score, "comparison": compared}
+        header = Header(**made.manifest.model_dump(include=set(Header.model_fields)))
+        bundle = make_bundle(header, artifact={"x.txt": b""}, **parts)  # type: ignore[arg-type]  # as named
+        write_bundle(bundle, tmp_path / "in" / f"{n}.zip")
+    assert irtaudit("protocol", tmp_path / "in", "--out", tmp_path / "out", "--quiet") == 0
+    drawings = re.findall(r"(?s)<svg.*?</svg>", (tmp_path / "out" / "report.html").read_text())
+    assert len(drawings) >= 3
+    assert not any("\u202e" in drawing for drawing in drawings)
 
 
 def test_hostile_text_stays_text_everywhere(tmp_path: Path) -> None:
