@@ -91,11 +91,13 @@ def read_swebench(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) ->
 def _names(paths: list[Path], reports: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     """Submission of each report: the leaderboard's folder, or the file's name before the run id."""
     names = {path: _name(path, "resolved_ids" in reports[path]) for path in paths}
+    known: dict[str, Path] = {}
     for path, name in names.items():
-        same = [str(other) for other, theirs in names.items() if theirs == name]
-        if len(same) > 1:
+        other = known.setdefault(name, path)
+        if other != path:
             raise DataError(
-                f"several reports are of {name!r}: {listed(same)}; keep one, or rename {path.name}"
+                f"several reports are of {name!r}: {listed([str(other), str(path)])}; keep one, or rename "
+                f"{path.name}"
             )
     return names
 
