@@ -103,6 +103,8 @@ def read_responses(
     """
     cells.check_pass_at(pass_at)
     check_trials(trials, pass_at)
+    if layout is not None and layout not in get_args(Layout):
+        raise PlanError(f"layout is {layout!r}, expected one of {', '.join(get_args(Layout))}")
     if incomplete not in get_args(Incomplete):
         raise PlanError(f"incomplete is {incomplete!r}, expected keep or drop")
     kind = log_kind_of(path, layout)

@@ -32,6 +32,7 @@ class ResponseMatrix:
         1 passed, 0 failed, NaN not observed. Copied; the stored array is float64 and read-only.
     items : DataFrame
         Index: item names, unique text, in the order of the array's columns. Columns: covariates of the items.
+        Like `subjects` it is copied, and every look at it gives a copy.
     subjects : DataFrame
         Index: subject names, unique text, in the order of the array's rows. Columns: covariates of the
         subjects.
@@ -153,6 +154,24 @@ class ResponseMatrix:
         return f"ResponseMatrix({size}{'' if self.source is None else f', source={self.source!r}'})"
 
 
+class _Table:
+    """A table of a matrix: what is handed out is a copy, so that no caller can change the matrix."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, matrix: ResponseMatrix | None, owner: type | None = None) -> Any:
+        return self if matrix is None else matrix.__dict__[self.name].copy()
+
+    def __set__(self, matrix: ResponseMatrix, table: pd.DataFrame) -> None:
+        matrix.__dict__[self.name] = table
+
+
+# Set when the fields are known: as a default value a table would be taken for one.
+ResponseMatrix.items = _Table("items")  # type: ignore[assignment]  # reads as the field's type
+ResponseMatrix.subjects = _Table("subjects")  # type: ignore[assignment]  # likewise
+
+
 def sorted_order(names: pd.Index) -> NDArray[np.intp]:
     """Positions that put `names` in order of their code points, on every machine and locale."""
     return np.argsort(np.asarray(names, dtype=object), kind="stable")
@@ -234,6 +253,8 @@ def _positions(selector: Selector | None, names: pd.Index) -> NDArray[np.intp]:
     if selector is None:
         return np.arange(len(names))
     wanted = np.asarray(selector)
+    if wanted.ndim != 1:
+        raise DataError(f"{selector!r} selects no {names.name}s; expected a list of names, or of booleans")
     if wanted.dtype == bool:
         if wanted.shape != names.shape:
             raise DataError(

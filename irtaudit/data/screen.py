@@ -53,11 +53,12 @@ def screen(matrix: ResponseMatrix) -> Screened:
     subjects = np.ones(matrix.n_subjects, dtype=bool)
     items = np.ones(matrix.n_items, dtype=bool)
     dropped: list[tuple[str, str, str]] = []
+    names = matrix.items.index
     while True:
         empty = subjects & ~matrix.observed[:, items].any(axis=1)
         reasons = _item_reasons(matrix.responses[subjects & ~empty], items)
         dropped += [("subject", str(name), "no observed response") for name in matrix.subjects.index[empty]]
-        dropped += [("item", str(matrix.items.index[j]), reason) for j, reason in reasons.items()]
+        dropped += [("item", str(names[j]), reason) for j, reason in reasons.items()]
         subjects = subjects & ~empty
         items[list(reasons)] = False
         if not reasons:

@@ -55,9 +55,17 @@ class Splits:
 
     @classmethod
     def from_test_masks(cls, mask: ArrayLike) -> Splits:
-        """Splits from a caller's own boolean (split, subject, item) array, True where a cell is held out."""
+        """Splits from a caller's own boolean (split, subject, item) array, True where a cell is held out.
+
+        Raises
+        ------
+        DataError
+            Also where two splits hold out the same cells: they would count as agreeing with each other.
+        """
         test = np.asarray(mask)
-        return cls(test=test, seeds=(None,) * (test.shape[0] if test.ndim else 0))
+        splits = cls(test=test, seeds=(None,) * (test.shape[0] if test.ndim else 0))
+        _refuse_repeated(splits.test)
+        return splits
 
     @property
     def n_splits(self) -> int:
@@ -106,6 +114,17 @@ class Splits:
         if len(bad):
             raise DataError(f"split {bad[0]} {complaint}")
         return cells
+
+
+def _refuse_repeated(test: NDArray[np.bool_]) -> None:
+    first: dict[bytes, int] = {}
+    for number, cells in enumerate(test):
+        same = first.setdefault(cells.tobytes(), number)
+        if same != number:
+            raise DataError(
+                f"splits {same} and {number} (counted from 0) hold out the same cells; the spread over "
+                "splits would be too small: leave one out, or hold out other cells"
+            )
 
 
 def _observed(splits: Splits, matrix: ResponseMatrix) -> NDArray[np.bool_]:

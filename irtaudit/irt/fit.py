@@ -225,6 +225,9 @@ def _check(
     workers: int | None,
     seed: int,
 ) -> None:
+    for spec in specs:
+        if not isinstance(spec, ModelSpec):
+            raise PlanError(f"{spec!r} is no model; expected a ModelSpec: ModelSpec.unidimensional('2pl')")
     names = [spec.name for spec in specs]
     if not names:
         raise PlanError("No model was named; give at least one.")
@@ -489,6 +492,7 @@ def _gather(
         preset=preset,
         data_sha256=matrix.sha256,
         warnings=notes,
+        test_cells=tuple(int((matrix.observed & test).sum()) for test in tests),
     )
     return result if splits is None else replace(result, heldout=_heldout(result, matrix, tests))
 

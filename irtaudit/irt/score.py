@@ -46,7 +46,8 @@ def score(fit: FitResult, matrix: ResponseMatrix) -> pd.DataFrame:
     DataError
         When no item of the matrix belongs to the fit.
     """
-    shared = [item for item in fit.items if item in matrix.items.index]
+    there = set(matrix.items.index)
+    shared = [item for item in fit.items if item in there]
     if not shared:
         raise DataError(
             f"None of the {matrix.n_items} items is among the {len(fit.items)} items of the fit (here for "

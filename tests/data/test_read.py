@@ -226,8 +226,8 @@ def test_scores_pass_from_the_cut_off_on(
     assert read_responses(path, pass_at=pass_at).responses[0].tolist() == expected
 
 
-@pytest.mark.parametrize("pass_at", [0, -1, 1.01, float("nan"), float("inf")])
-def test_a_cut_off_outside_its_range_is_refused(write: Write, pass_at: float) -> None:
+@pytest.mark.parametrize("pass_at", [0, -1, 1.01, float("nan"), float("inf"), "half"])
+def test_a_cut_off_outside_its_range_is_refused(write: Write, pass_at: Any) -> None:
     with pytest.raises(PlanError, match="pass_at"):
         read_responses(write(WIDE), pass_at=pass_at)
 

@@ -50,6 +50,12 @@ def test_neither_the_callers_data_nor_the_matrix_can_be_changed_through_the_othe
     assert matrix.responses[0, 0] == 1
     assert matrix.subjects.loc["a", "developer"] == "A"
     assert table.index.name is None
+    subjects, items = matrix.subjects, matrix.items
+    subjects.loc["a", "developer"] = "C"
+    subjects["access"] = "open"
+    items.rename(index={"item_1": "renamed"}, inplace=True)
+    assert matrix.subjects.to_dict("list") == {"developer": ["A", "B"]}
+    assert "renamed" not in matrix.items.index
     for array in (matrix.responses, matrix.observed):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 0
@@ -166,6 +172,8 @@ def test_sorting_moves_rows_columns_and_covariates_together() -> None:
         ({"subjects": np.array([True])}, "a mask of 1 booleans"),
         ({"subjects": np.array([False, False])}, "no subjects"),
         ({"items": ["x", "x"]}, "given twice"),
+        ({"items": "x"}, "'x' selects no items; expected a list"),
+        ({"subjects": 1}, "1 selects no subjects; expected a list"),
     ],
 )
 def test_a_selection_that_makes_no_sense_is_refused(wanted: dict[str, object], message: str) -> None:

@@ -110,6 +110,12 @@ def test_large_enough_factors_are_left_alone() -> None:
     assert merge_small_factors(labels(a=1, b=9), minimum=1)[1] is None
 
 
+def test_blanks_around_a_label_make_no_factor_of_their_own() -> None:
+    merged, note = merge_small_factors(labels(**{"django": 3, "django ": 2, " sympy": 3}))
+    assert merged.value_counts().to_dict() == {"django": 5, "sympy": 3}
+    assert note == "blanks around labels of 'repo' do not count: ' sympy', 'django '"
+
+
 @pytest.mark.parametrize(
     ("counts", "message"),
     [

@@ -104,16 +104,19 @@ def test_unstratified_splits_let_the_share_of_passes_vary() -> None:
         {"seed": -1},
         {"test_fraction": 0.0001},
         {"test_fraction": 0.9999},
+        {"test_fraction": "a fifth"},
+        {"n_splits": 2.5},
+        {"seed": None},
     ],
 )
-def test_impossible_options_are_refused(wrong: dict[str, float]) -> None:
+def test_impossible_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PlanError, match=r"n_splits|holds out"):
         make_splits(panel(), **wrong)  # type: ignore[arg-type]
 
 
 def test_a_callers_masks_are_copied_and_keep_no_seed() -> None:
     mask = np.zeros((2, 3, 4), dtype=bool)
-    mask[:, 0, 0] = True
+    mask[[0, 1], 0, [0, 1]] = True
     splits = Splits.from_test_masks(mask)
     mask[:] = False
     assert splits.test.sum() == 2
@@ -129,6 +132,7 @@ def test_a_callers_masks_are_copied_and_keep_no_seed() -> None:
         (np.ones((1, 3, 4)), "found float64"),
         (np.array(True), "boolean .split, subject, item. array"),
         (np.zeros((0, 3, 4), dtype=bool), "there are no splits"),
+        (np.ones((3, 3, 4), dtype=bool), r"splits 0 and 1 .* hold out the same cells"),
         (np.arange(2)[:, None, None] * np.ones((2, 3, 4), dtype=int) == 1, r"\[0\] hold none"),
     ],
 )

@@ -255,6 +255,9 @@ def test_a_scale_near_its_boundary_is_reported(monkeypatch: pytest.MonkeyPatch) 
     [
         ({"n_restarts": 0}, "n_restarts is 0"),
         ({"workers": 0}, "workers is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 2.0}, r"seed is 2\.0; expected a whole number"),
+        ({"n_restarts": 2.0}, r"n_restarts is 2\.0; expected a whole number"),
         ({"preset": "fast"}, "no preset 'fast'; choose one of paper, default, quick"),
         ({"device": "tpu9"}, "'tpu9'"),
         ({"device": "meta"}, "'meta' is not supported"),
@@ -264,6 +267,13 @@ def test_a_scale_near_its_boundary_is_reported(monkeypatch: pytest.MonkeyPatch) 
 def test_impossible_options_are_refused(change: dict[str, Any], found: str) -> None:
     with pytest.raises(PlanError, match=found):
         fit(random_matrix(12, 9), UNI, **change)
+
+
+def test_a_model_is_a_value_of_fewer_dimensions_than_items() -> None:
+    with pytest.raises(PlanError, match="'unidimensional_2pl' is no model"):
+        fit(random_matrix(12, 9), "unidimensional_2pl")  # type: ignore[arg-type]  # what a user may try
+    with pytest.raises(PlanError, match="at most 8"):
+        fit(random_matrix(12, 9), ModelSpec.exploratory("2pl", 9))
 
 
 def test_models_and_splits_of_another_matrix_are_refused() -> None:

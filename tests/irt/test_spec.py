@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from irtaudit.errors import PlanError
-from irtaudit.irt.spec import ModelSpec, spec_from_name
+from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
 
 ITEMS = pd.DataFrame({"domain": list("abc") * 3, "kind": list("xy") * 4 + ["x"]})
 
@@ -44,6 +44,12 @@ def test_patterns() -> None:
     [
         (lambda: ModelSpec.exploratory("1pl", 2), "1PL"),
         (lambda: ModelSpec.exploratory("2pl", 1), "at least 2"),
+        (lambda: ModelSpec.exploratory("2pl", 2.0), "whole number of dimensions.*2.0"),
+        (lambda: ModelSpec.exploratory("2pl", 10**12), "whole number of dimensions"),
+        (lambda: spec_from_name(f"exploratory_{'9' * 5000}d_2pl", ITEMS), "not a model name"),
+        (lambda: ModelSpec.confirmatory("2pl", None), "factor_labels is None"),
+        (lambda: ModelSpec.confirmatory("2pl", "aaabbb"), "factor_labels is 'aaabbb'"),
+        (lambda: ModelSpec.confirmatory("2pl", ["a", "a ", " a"]), "every item is labelled 'a'"),
         (lambda: ModelSpec.unidimensional("4pl"), "'4pl'"),
         (lambda: ModelSpec.unidimensional("2pl", priors="flat"), "'flat'"),
         (lambda: ModelSpec.confirmatory("2pl", ["a"] * 5), "two factors"),
@@ -63,3 +69,16 @@ def test_patterns() -> None:
 def test_impossible_models_are_refused_by_what_is_wrong(make: object, found: str) -> None:
     with pytest.raises(PlanError, match=found):
         make()  # type: ignore[operator]  # parametrised callables
+
+
+def test_blanks_around_labels_do_not_count() -> None:
+    spec = ModelSpec.confirmatory("2pl", ["math", "math ", " math", "art", "art\t", "art"])
+    assert (spec.factors, spec.loadings) == (("art", "math"), ((1,),) * 3 + ((0,),) * 3)
+
+
+@pytest.mark.parametrize(("n_subjects", "n_items"), [(4, 9), (9, 4), (4, 4)])
+def test_dimensions_are_fewer_than_subjects_and_items(n_subjects: int, n_items: int) -> None:
+    check_models([ModelSpec.unidimensional(), ModelSpec.exploratory("2pl", 3)], n_subjects, n_items)
+    with pytest.raises(PlanError, match=r"exploratory_4d_2pl has 4 dimensions; .* carry at most 3"):
+        check_models([ModelSpec.exploratory("2pl", 4)], n_subjects, n_items)
+    check_models([ModelSpec.unidimensional()], 1, n_items)
