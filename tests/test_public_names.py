@@ -7,12 +7,13 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import irtaudit
-from irtaudit.cli import COMMANDS
+from irtaudit.cli import COMMANDS, EXIT_CODES
 
 HEAVY = {"torch", "pyro", "matplotlib", "pandas", "scipy", "sklearn", "statsmodels", "pyarrow", "joblib"}
 
@@ -83,8 +84,26 @@ def test_the_example_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
     (example,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
     made_quick = example.replace("n_restarts=20", 'n_restarts=1, preset="quick"')
     made_quick = made_quick.replace(
-        'unidimensional("2pl"))  #', 'unidimensional("2pl"), n_restarts=1, preset="quick")  #'
+        'unidimensional("2pl"), seed', 'unidimensional("2pl"), n_restarts=1, preset="quick", seed'
     )
     assert made_quick.count('preset="quick"') == 2
     exec(compile(made_quick, "README.md", "exec"), {})
-    assert "confirmatory_repo_2pl" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "confirmatory_repo_2pl" in said
+    assert "..." not in said.partition("log_loss")[0]
+
+
+def test_the_readme_names_every_command_and_exit_code() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    commands = {name: import_module(module).command for name, module in COMMANDS.items()}
+    for name, command in commands.items():
+        below = getattr(command, "commands", None) or {"": None}
+        for full in (f"{name} {sub}".strip() for sub in below):
+            assert f"| `{full}` |" in readme, full
+    codes = re.findall(r"^ +(\d+)  ", EXIT_CODES, flags=re.MULTILINE)
+    assert codes == re.findall(r"^\| (\d+) \| ", readme, flags=re.MULTILINE)
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert [line.split()[0] for line in readme.splitlines()[3:5]] == ["scripts/demo", "scripts/test"]
