@@ -283,6 +283,9 @@ def _facts(matrix: ResponseMatrix) -> dict[str, Any]:
             "pass rate": f"{passed.sum() / count.sum():.1%}, subjects {rates.min():.1%} to {rates.max():.1%}",
             "saturation": f"{high} of {len(rates)} subjects pass more than {SATURATED:.0%}",
         }
+    lacking = seen.any(axis=1) & ~seen[:, count > 0].all(axis=1)
+    if lacking.any():
+        facts["subjects that lack items"] = _some(matrix.subjects.index[np.flatnonzero(lacking)])
     facts["constant items"] = _some(matrix.items.index[np.flatnonzero(constant)])
     for axis, table, empty in (
         ("subject", matrix.subjects, ~seen.any(axis=1)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from irtaudit.data.cells import shown
 from irtaudit.data.files import MAX_BYTES
 from irtaudit.data.json_files import as_float, kind_of, read_json_list, read_json_object
 from irtaudit.data.logs import MOST_TRIALS, SCORED, UNSCORED, Answer, Collector, LogFile, Logs, label
+from irtaudit.data.responses import listed
 from irtaudit.errors import DataError
 
 RUN_FILES = ("run_spec.json", "instances.json", "display_predictions.json")
@@ -74,6 +77,7 @@ def read_helm(
     """
     folder, wanted = Path(folder), [scenario] if isinstance(scenario, str) else scenario
     found, runs = Collector(str(folder)), dict[tuple[str, str], Path]()
+    asked, differing = dict[tuple[str, str], bytes](), dict[str, dict[str, None]]()
     for run in find_runs(folder):
         spec = read_json_object(run / "run_spec.json", max_bytes)
         task, model = _task_and_model(spec, run)
@@ -82,10 +86,17 @@ def read_helm(
         if (task, model) in runs:
             raise DataError(f"{model} has two runs of {task}: {runs[task, model]} and {run}; keep one")
         runs[task, model] = run
-        _collect(found, run, spec, task, model, max_bytes)
+        for item, digest in _collect(found, run, spec, task, model, max_bytes).items():
+            if asked.setdefault((task, item), digest) != digest:
+                differing.setdefault(task, {})[item] = None
     if not runs:
-        asked = "" if wanted is None else f" of {', '.join(wanted)}"
-        raise DataError(f"{folder} holds no HELM runs{asked}: no folder below it has a fitting run_spec.json")
+        which = "" if wanted is None else f" of {', '.join(wanted)}"
+        raise DataError(f"{folder} holds no HELM runs{which}: no folder below it has a fitting run_spec.json")
+    found.notes += [
+        f"{len(items)} instance(s) of {task} differ between runs in input or references: {listed(items)}; "
+        "compare runs on one version of the data"
+        for task, items in differing.items()
+    ]
     logs = found.logs()
     return logs.select(metric=metric, target=target)
 
@@ -105,7 +116,8 @@ def _task_and_model(spec: dict[str, Any], run: Path) -> tuple[str, str]:
 
 def _collect(
     found: Collector, run: Path, spec: dict[str, Any], task: str, model: str, max_bytes: int
-) -> None:
+) -> dict[str, bytes]:
+    """Put the rows of a run into `found`; return a digest of what was asked by instance."""
     instances = _instances(run / "instances.json", max_bytes)
     predictions = _predictions(run / "display_predictions.json", instances, max_bytes)
     more = _per_instance_stats(run / "per_instance_stats.json", max_bytes)
@@ -126,6 +138,12 @@ def _collect(
     absent = len(instances) - len({item for item, _ in predictions})
     reason = f"{absent} instance(s) have no prediction" if absent else ""
     found.files.append(LogFile(str(run), model, task, "read", len(rows), reason))
+    return {item: _digest(instance) for item, instance in instances.items()}
+
+
+def _digest(instance: dict[str, Any]) -> bytes:
+    asked = [instance.get("input"), instance.get("references")]
+    return hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=8).digest()
 
 
 def _instances(path: Path, max_bytes: int) -> dict[str, dict[str, Any]]:

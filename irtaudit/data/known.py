@@ -69,7 +69,10 @@ def unknown_models(described: pd.DataFrame) -> list[str]:
     names = described.index[(described == UNKNOWN).all(axis=1)]
     if not len(names):
         return []
-    return [f"{len(names)} of {len(described)} models are in no row of the table of models: {listed(names)}"]
+    return [
+        f"{len(names)} of {len(described)} models are in no row of the table of models: {listed(names)}; "
+        "give one of your own (models=, --model-table)"
+    ]
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -55,6 +55,7 @@ def test_every_layout_is_counted_alike(
     }
     assert found.facts["constant items"] == "1 ('q1')"
     assert found.facts["items without responses"] == "1 ('q4')"
+    assert found.facts["subjects that lack items"] == "1 ('d')"  # q4, which nobody has, aside
     assert found.next == f"irtaudit audit {tmp_path / 'data'}"
     assert not found.undecided
     assert found.matrix is not None

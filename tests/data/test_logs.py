@@ -109,6 +109,20 @@ def test_a_perturbed_instance_does_not_stand_for_its_original(helm: Path) -> Non
     assert set(rows["target"]) == {"safe", "unsafe"}
 
 
+def test_models_that_were_asked_different_things_under_one_name_are_said(helm: Path) -> None:
+    assert not [note for note in read_helm(helm).notes if "differ" in note]
+
+    def edit(instances: list[dict[str, Any]]) -> None:
+        instances[3]["input"]["text"] = "another version"
+        instances[5]["references"][1]["output"]["text"] = "safe"
+
+    change(helm / RUN / "instances.json", edit)
+    (note,) = (note for note in read_helm(helm).notes if "differ" in note)
+    assert note.startswith(
+        "2 instance(s) of xstest differ between runs in input or references: 'id3', 'id5'; "
+    )
+
+
 def test_perturbed_instances_are_left_out_and_trials_counted(helm: Path) -> None:
     def edit(predictions: list[dict[str, Any]]) -> None:
         predictions.append(predictions[0] | {"perturbation": {"name": "typos"}})
