@@ -1,6 +1,7 @@
 """Time and memory that a long Parquet table of 50 million simulated responses takes to become a matrix.
 
-python experiments/data_in_out/large_input.py            # 5,000 subjects x 10,000 items, two minutes
+python experiments/data_in_out/large_input.py            # 5,000 subjects x 10,000 items, two minutes; writes
+                                                         # results/large_input.csv
 python experiments/data_in_out/large_input.py --subjects 500
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import subprocess
 import sys
 import tempfile
@@ -15,12 +17,15 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import irtaudit
 
 SEED = 2026
+LARGE = (5_000, 10_000)
+RESULTS = Path(__file__).parent / "results"
 ROWS_PER_GROUP = 2**20
 
 
@@ -54,6 +59,10 @@ def read(path: Path) -> None:
         json.dumps(
             {
                 "simulated": True,
+                "seed": SEED,
+                "irtaudit": irtaudit.__version__,
+                "python": platform.python_version(),
+                "pyarrow": pa.__version__,
                 "subjects": matrix.n_subjects,
                 "items": matrix.n_items,
                 "rows": int(matrix.observed.sum()),
@@ -70,8 +79,8 @@ def read(path: Path) -> None:
 def main() -> None:
     """Write the table, and read it in a process of its own, so that the peak is the reader's."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--subjects", type=int, default=5_000)
-    parser.add_argument("--items", type=int, default=10_000)
+    parser.add_argument("--subjects", type=int, default=LARGE[0])
+    parser.add_argument("--items", type=int, default=LARGE[1])
     parser.add_argument("--read", type=Path, help="read this file instead of writing one")
     options = parser.parse_args()
     if options.read:
@@ -80,7 +89,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "simulated.parquet"
         write_simulated(path, options.subjects, options.items)
-        subprocess.run([sys.executable, __file__, "--read", path], check=True)
+        command = [sys.executable, __file__, "--read", path]
+        line = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print(line, end="")
+    if (options.subjects, options.items) == LARGE:
+        pd.DataFrame([json.loads(line)]).to_csv(RESULTS / "large_input.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time and memory of every reader on data of one, two and four times the size: both grow in proportion.
 
-    python experiments/data_in_out/linear.py [--inspect]     # simulated data, minutes; writes linear.csv
+    python experiments/data_in_out/linear.py [--inspect]    # simulated data, minutes: results/linear.csv
 
 Each reading runs in a process of its own (Linux); its memory is the peak of that process above what it held
 before. Inspect's logs are read by Inspect itself, so they are left out unless it is installed and asked for.
@@ -29,7 +29,7 @@ SIZES = (1, 2, 4)
 CELLS = {"tables": 400_000, "logs": 40_000, "inspect": 10_000}
 """Cells of the smallest data: 200 items, the subjects vary. Inspect takes long to write its own logs."""
 N_ITEMS = 200
-HERE = Path(__file__).parent
+RESULTS = Path(__file__).parent / "results"
 
 
 def matrix_of(cells: int) -> irtaudit.ResponseMatrix:
@@ -177,7 +177,7 @@ def main() -> None:
     rows = pd.DataFrame([measured(kind, size) for kind in kinds for size in SIZES])
     rows["cpu_s_per_million"] = rows["cpu_s"] / rows["cells"] * 1e6
     rows["peak_mib_per_million"] = rows["peak_mib"] / rows["cells"] * 1e6
-    rows.round(2).to_csv(HERE / "linear.csv", index=False)
+    rows.round(2).to_csv(RESULTS / "linear.csv", index=False)
     print(rows.round(2).to_string(index=False))
 
 
