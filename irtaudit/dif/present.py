@@ -379,7 +379,7 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
         partial(_paint_scopes, flags=part.flags, screens=screens),
         alt=claim,
         caption="Items flagged over all items of a scope together. Each scope has an ability of its own.",
-        height=0.9 + 0.32 * part.flags["scope"].nunique(),
+        height=1.1 + 0.32 * part.flags["scope"].nunique(),
     )
     return [
         Section(
@@ -399,27 +399,31 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
 
 
 def _lost_sentence(row: pd.Series) -> str:
+    n, kept, gained = row["single_flags"], row["kept"], row["gained"]
+    name = SCREEN_NAMES[row["screen"]]
     return (
-        f"{SCREEN_NAMES[row['screen']].capitalize()}: of {row['single_flags']} flags under the single score "
-        f"{row['lost']} go and {row['kept']} stay when models are matched within {row['scopes']}; "
-        f"{row['gained']} are new."
+        f"{name[0].upper()}{name[1:]}: of {n} flag{'s' if n > 1 else ''} under the single score {kept} "
+        f"stay{'s' if kept == 1 else ''} and {row['lost']} go{'es' if row['lost'] == 1 else ''} when models "
+        f"are matched within {row['scopes']}; {gained} {'is' if gained == 1 else 'are'} new."
     )
 
 
 def _paint_scopes(axes: Axes, flags: pd.DataFrame, screens: list[str]) -> None:
     names = list(flags["scope"].unique())
+    columns = {name.partition(":")[0] for name in names if ":" in name}
+    shown = [name.partition(":")[2] or name if len(columns) == 1 else name for name in names]
     for at, screen in enumerate(screens):
         counts = flags[flags["screen"] == screen].set_index("scope")["family_flags"].reindex(names)
         places = np.arange(len(names)) + 0.22 * (at - (len(screens) - 1) / 2)
         axes.hlines(places, 0, counts, color=SERIES[at], linewidth=2)
         axes.plot(counts, places, SERIES_MARKERS[at], color=SERIES[at], label=SCREEN_NAMES[screen])
     most = max(float(flags["family_flags"].max()), 1.0)
-    axes.set(yticks=range(len(names)), yticklabels=[_short(name) for name in names])
+    axes.set(yticks=range(len(names)), yticklabels=[_short(name) for name in shown])
     axes.set_xlim(-0.03 * most, 1.1 * most)
     axes.invert_yaxis()
     axes.set_xlabel("flagged items")
     axes.set_xticks(range(0, int(most) + 1, max(1, int(most) // 5)))
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), fontsize=8)
 
 
 # Relatives ---------------------------------------------------------------------------------------------

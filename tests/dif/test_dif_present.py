@@ -90,7 +90,9 @@ def test_scoped_matching_says_what_it_can_absorb_and_what_many_cut_offs_mean(fou
     assert "2 scopes of kind" in card.claim
     assert "can absorb real differences" in card.text
     assert "flags something in 10% of audits" in card.text
-    assert "of 1 flags under the single score 0 go and 1 stay" in card.text
+    assert (
+        "of 1 flag under the single score 1 stays and 0 go when models are matched within kind" in card.text
+    )
 
 
 def test_the_family_card_prints_the_estimated_spread(found):
