@@ -98,7 +98,12 @@ def responses_from_logs(
         matrix,
         items=_items(chosen, rows, names, matrix.items.index),
         subjects=known,
-        notes=(*chosen.notes, *_notes(chosen.rows, unscored, trials), *unknown_models(known)),
+        notes=(
+            *chosen.notes,
+            *_without_metric(logs, chosen, metric),
+            *_notes(chosen.rows, unscored, trials),
+            *unknown_models(known),
+        ),
     )
 
 
@@ -183,6 +188,19 @@ def _items(logs: Logs, rows: pd.DataFrame, names: pd.Series, index: pd.Index) ->
         known = harmbench_items()[["functional", "semantic"]]
         table = table.join(known.reindex(first["item"].where(harmbench)).set_index(index))
     return table.rename_axis(index="item")
+
+
+def _without_metric(logs: Logs, chosen: Logs, metric: str | None) -> list[str]:
+    notes = []
+    for column in ("model", "task"):
+        every, kept = set(logs.rows[column]), set(chosen.rows[column])
+        lacking = sorted(every - kept)
+        if lacking:
+            notes.append(
+                f"{len(lacking)} of {len(every)} {column}s have no score by {metric!r} and were left out: "
+                f"{listed(lacking)}"
+            )
+    return notes
 
 
 def _notes(rows: pd.DataFrame, unscored: Unscored, trials: Trials | None) -> list[str]:

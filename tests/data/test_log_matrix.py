@@ -88,6 +88,19 @@ def test_what_is_unclear_is_asked_with_an_example(helm: Path) -> None:
         read_responses(helm, task="xstest", metric="num_output_tokens", pass_at=1.0)
 
 
+def test_models_and_tasks_without_the_metric_are_said() -> None:
+    logs = logs_of(
+        Answer("m1", "t", "q", 0, "acc", 1.0),
+        Answer("m2", "t", "q", 0, "exact_match", 1.0),
+        Answer("m1", "u", "q", 0, "f1", 1.0),
+    )
+    matrix = responses_from_logs(logs, metric="acc")
+    assert matrix.subjects.index.tolist() == ["m1"]
+    assert "1 of 2 models have no score by 'acc' and were left out: 'm2'" in matrix.notes
+    assert "1 of 2 tasks have no score by 'acc' and were left out: 'u'" in matrix.notes
+    assert not [note for note in responses_from_logs(logs.select(task="u")).notes if "left out" in note]
+
+
 def test_no_lack_becomes_a_zero_unless_it_is_said_so() -> None:
     logs = logs_of(
         Answer("m1", "t", "q1", 0, "acc", 1.0),
