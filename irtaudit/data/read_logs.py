@@ -84,13 +84,14 @@ def log_kind(path: str | Path) -> LogKind | None:
     DataError
         If there are logs of several tools.
     """
-    if Path(path).is_dir() and find_runs(Path(path)):
-        return "helm"
-    files = files_at(path)
-    kinds = [kind for kind in _FILES if _of_kind(kind, files)]
+    runs = set(find_runs(Path(path)) if Path(path).is_dir() else [])
+    files = [file for file in files_at(path) if file.parent not in runs]
+    kinds: list[LogKind] = ["helm"] if runs else []
+    kinds += [kind for kind in _FILES if _of_kind(kind, files)]
     if len(kinds) > 1:
         raise DataError(
-            f"{path} holds logs of several tools: {', '.join(kinds)}; name one folder, or say which"
+            f"{path} holds logs of several tools: {', '.join(kinds)}; name one folder, or say which "
+            "(layout=, --from)"
         )
     return kinds[0] if kinds else None
 

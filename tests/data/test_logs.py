@@ -497,6 +497,12 @@ def test_the_tool_is_told_by_the_files(helm: Path, tmp_path_factory: pytest.Temp
     with pytest.raises(DataError, match="holds logs of several tools: lm-eval, swe-bench"):
         read_logs(mixed)
     assert set(read_logs(mixed, "swe-bench").tasks) == {"swe-bench"}
+    shutil.copytree(helm, mixed / "c")
+    with pytest.raises(
+        DataError, match="holds logs of several tools: helm, lm-eval, swe-bench; name one folder"
+    ):
+        read_logs(mixed)
+    assert read_logs(mixed, "helm").tasks == ["harm_bench", "xstest"]
 
 
 def test_hidden_files_are_no_logs_and_an_empty_glob_is_said(tmp_path: Path) -> None:
