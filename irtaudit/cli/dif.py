@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,7 @@ def command(
     logistic_nonuniform looks for differences that change with ability.
     """
     from irtaudit.data.outputs import check_folder, claim_folder, filling, keep_apart
+    from irtaudit.data.screen import missingness_warnings
     from irtaudit.data.screen import screen as screened_of
     from irtaudit.dif.audit import compare_groups
     from irtaudit.dif.groups import parse_groups
@@ -174,14 +176,15 @@ def command(
         found = compare_groups(
             screened.matrix, fits, pairs, cluster=cluster, options=options, progress=progress
         )
+    notes = (*screened.matrix.notes, *missingness_warnings(screened.matrix))
     with filling(out, "dif"):
-        report = _written(found, screened, claim, out)
+        report = _written(found, screened, notes, claim, out)
     if as_json:
         click.echo((out / "dif.json").read_text(encoding="utf-8"), nl=False)
     elif quiet:
         click.echo(answer(found).word)
     else:
-        _tell(found, claim, report)
+        _tell(found, notes, claim, report)
 
 
 def _number(bands: str) -> int:
@@ -222,7 +225,9 @@ def _fitted(
     return list(fits.values())
 
 
-def _written(found: DifResult, screened: Screened, claim: str | None, out: Path) -> Path:
+def _written(
+    found: DifResult, screened: Screened, notes: Sequence[str], claim: str | None, out: Path
+) -> Path:
     from irtaudit._version import __version__
     from irtaudit.data.files import atomic_write, write_csv
     from irtaudit.dif.present import READING, present_alone
@@ -230,6 +235,7 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
     from irtaudit.dif.words import TERMS, groups_in_words, summary
     from irtaudit.report.export import figure_files, json_text, make_folder
     from irtaudit.report.page import write_report
+    from irtaudit.report.section import Section
 
     matrix, again = screened.matrix, reproducing_command(click.get_current_context())
     holds_for = {
@@ -238,7 +244,10 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
         f"sha256 {matrix.sha256[:16]}…",
         "Version": f"irtaudit {__version__}",
     }
-    page = present_alone(found, holds_for, claim or READING)
+    limits = [
+        Section(place="limit", claim=f"{note[:1].upper()}{note[1:]}".rstrip(".") + ".") for note in notes
+    ]
+    page = [*present_alone(found, holds_for, claim or READING), *limits]
     make_folder(out / "figures")
     for name, table in {**found.files, "dropped": screened.dropped}.items():
         write_csv(table, out / f"{name}.csv")
@@ -252,7 +261,7 @@ def _written(found: DifResult, screened: Screened, claim: str | None, out: Path)
     return write_report(page, out, title=title, command=again, glossary=TERMS)
 
 
-def _tell(found: DifResult, claim: str | None, report: Path) -> None:
+def _tell(found: DifResult, notes: Sequence[str], claim: str | None, report: Path) -> None:
     from irtaudit.dif.present import READING
     from irtaudit.dif.result import comparisons
     from irtaudit.dif.words import answer, flag_lines
@@ -263,7 +272,7 @@ def _tell(found: DifResult, claim: str | None, report: Path) -> None:
     for part in comparisons(found):
         for line in flag_lines(part):
             click.echo(f"  {line}")
-    for note in found.notes:
+    for note in (*found.notes, *notes):
         click.echo(f"  {note}")
     click.echo(f"  What would change it? {result.what_would_change}")
     click.echo(f"Report: {report}")

@@ -726,6 +726,7 @@ def _limits(result: DifResult) -> list[Section]:
     said = [
         *_size_limits(result),
         *_overlap_limits(result),
+        *_several_limits(result),
         *_family_limits(result),
         *_dimension_limits(result),
         *_item_limits(result),
@@ -782,6 +783,19 @@ def _overlap_limits(result: DifResult) -> list[tuple[str, str]]:
                 )
             )
     return said
+
+
+def _several_limits(result: DifResult) -> list[tuple[str, str]]:
+    n = result.flags["comparison"].nunique()
+    if n < 2:
+        return []
+    return [
+        (
+            f"{n} comparisons are more chances for a false flag than one.",
+            f"Each has a cut-off of its own: without DIF at least one of {n} independent ones flags "
+            f"something in {1 - (1 - LEVEL) ** n:.0%} of audits.",
+        )
+    ]
 
 
 def _family_limits(result: DifResult) -> list[tuple[str, str]]:

@@ -156,6 +156,20 @@ def test_what_cannot_be_compared_ends_with_one_clear_line(run, files, words, mes
     assert "Traceback" not in ended.stderr
 
 
+def test_responses_that_are_missing_in_one_group_are_a_limit(run, files):
+    wide = pd.read_csv(files / "wide.csv", index_col=0)
+    group = pd.read_csv(files / "models.csv", index_col=0)["developer"]
+    wide.iloc[(group == "A").to_numpy(), ::2] = float("nan")
+    wide.to_csv("missing.csv")
+    totals = ("--match", "total", "--simulations", "0", "--out", "out")
+    words = ("--subjects", files / "models.csv", "--group", "developer:A,B", *totals)
+    whole, missing = run(files / "wide.csv", *words), run("missing.csv", *words)
+    said = [line for line in missing.stdout.splitlines() if "'developer'" in line and "missing" in line]
+    assert len(said) == 1
+    assert said[0] not in whole.stdout
+    assert "Kruskal-Wallis" in Path("out/report.html").read_text()
+
+
 def test_a_group_is_asked_for(run, files):
     ended = run(*tables(files))
     assert ended.exit_code == 2

@@ -194,6 +194,7 @@ def test_several_comparisons_are_told_apart(truth):
     titles = [section.title for section in present(both)]
     assert "Who is compared: A vs B" in titles
     assert "Who is compared: A vs other" in titles
+    assert "2 comparisons are more chances for a false flag than one." in limits(both)
     assert len(render_report(present_alone(both, {"Data": "simulated"}), glossary=TERMS)) > 10_000
 
 
