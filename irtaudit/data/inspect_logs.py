@@ -35,7 +35,8 @@ VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true":
 
 _RETRIED = "a later log is a retry or a copy of the same run"
 _ARCHIVE_DAMAGE = (EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-_DAMAGE = (ValueError, KeyError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (ValueError, KeyError, TypeError, AssertionError, AttributeError, *_ARCHIVE_DAMAGE)
+"""What Inspect's reader raises on logs that are not as it expects."""
 
 
 def is_inspect_log(path: Path) -> bool:

@@ -228,6 +228,7 @@ def test_samples_that_cannot_be_told_apart_are_refused(
             "UTF-?8|utf-8",
         ),
         (lambda content: content.replace(b'"version": 2', b'"version": 99', 1), "version"),
+        (lambda content: content.replace(b'"status": "cancelled"', b'"status": "odd"', 1), "AssertionError"),
         (lambda content: b"\xef\xbb\xbf" + content, "expected value at line 1 column 1"),
         (
             lambda content: content.replace(b'"value": "C"', b'"value": null', 1),
