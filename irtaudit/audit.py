@@ -31,12 +31,17 @@ from irtaudit.dif.audit import compare_groups
 from irtaudit.dif.groups import Groups
 from irtaudit.dif.options import DifOptions
 from irtaudit.dif.present import present as present_groups
-from irtaudit.dif.result import DifResult
+from irtaudit.dif.result import DifResult, withdraw
 from irtaudit.dif.scopes import with_scopes
 from irtaudit.dif.words import TERMS as GROUP_TERMS
 from irtaudit.dif.words import summary as groups_summary
 from irtaudit.dimensionality.baselines import additive_baselines
-from irtaudit.dimensionality.compare import Comparison, compare, strongest_unidimensional
+from irtaudit.dimensionality.compare import (
+    Comparison,
+    check_one_dimension,
+    compare,
+    strongest_unidimensional,
+)
 from irtaudit.dimensionality.followup import Followed, follow, followup_models, followups_table, subset
 from irtaudit.dimensionality.gates import Power, judge_with_gates
 from irtaudit.dimensionality.pairwise import pairwise_table
@@ -57,6 +62,10 @@ from irtaudit.report.section import Section
 SCHEMA_VERSION = 1
 KIND = "audit"
 SEED = 2026
+FEWEST_SUBJECTS, FEWEST_ITEMS = 4, 3
+"""Fewer are refused."""
+SMALL_POOL, SMALL_TEST = 20, 10
+"""With fewer models or items the report warns."""
 CLUSTER = "developer"
 """Subject column that names families of related models, where the user names none."""
 SWEEP_COLUMNS = {
@@ -225,6 +234,7 @@ def run_audit(
     started = time.monotonic()
     screened = screen(matrix)
     kept = screened.matrix
+    _check_size(kept)
     family = _family(kept, cluster)
     pairs = _pairs(kept, groups)
     specs, notes = model_specs(kept.items, models, factors)
@@ -232,6 +242,7 @@ def run_audit(
     cells = _drawn(kept, splitting or Splitting(), seed) if splits is None else splits.align(matrix, kept)
     parts = [_part(followup, kept, cells) for followup in followups]
     for part, models_of_it in ((kept, specs), *((part, chosen) for _, part, _, chosen in parts)):
+        check_one_dimension(spec.name for spec in models_of_it)
         check_models(models_of_it, part.n_subjects, part.n_items)
     _check_challengers(challengers, specs)
     settings = _settings(kept, specs, cells, preset, n_restarts, seed) | {"cluster": family}
@@ -245,11 +256,7 @@ def run_audit(
     }
     fits = fit_all(kept, specs, cells, progress=_stage(progress, "Held-out comparison"), **options)
     names = next(iter(fits.values())).splits
-    comparison = compare(
-        fits,
-        baselines=additive_baselines(kept, cells, names),
-        test_fraction=float(cells.heldout(kept).sum() / (kept.observed.sum() * cells.n_splits)),
-    )
+    comparison = compare(fits, baselines=additive_baselines(kept, cells, names))
     best = strongest_unidimensional(comparison.table, comparison.failed)[0]
     described = [spec for spec in specs if spec.structure == "confirmatory" or spec.name == best]
     full = (
@@ -321,7 +328,7 @@ def run_audit(
         correlations=correlations_table(full, kept, seed=seed, workers=workers),
         claim=claim,
         settings=settings,
-        notes=(*matrix.notes, *notes, *missingness_warnings(kept)),
+        notes=(*matrix.notes, *notes, *_small(kept), *missingness_warnings(kept)),
         seconds=time.monotonic() - started,
         followups=tuple(followed),
         planned=planned,
@@ -455,6 +462,24 @@ def _exploratory(
     return sorted(found, key=lambda spec: float(losses[spec.name]))
 
 
+def _check_size(matrix: ResponseMatrix) -> None:
+    """Refuse what no comparison of dimensions can be made of."""
+    if matrix.n_subjects < FEWEST_SUBJECTS or matrix.n_items < FEWEST_ITEMS:
+        raise DataError(
+            f"{matrix.n_subjects} models x {matrix.n_items} items are left after screening; an audit needs "
+            f"at least {FEWEST_SUBJECTS} models and {FEWEST_ITEMS} items, and many more to tell anything."
+        )
+
+
+def _small(matrix: ResponseMatrix) -> list[str]:
+    if matrix.n_subjects >= SMALL_POOL and matrix.n_items >= SMALL_TEST:
+        return []
+    return [
+        f"{matrix.n_subjects} models x {matrix.n_items} items are a small panel: expect wide intervals, and "
+        "most questions to stay open"
+    ]
+
+
 def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
     return make_splits(
         matrix,
@@ -508,9 +533,20 @@ def _merged(items: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, li
     """Item table whose columns named by confirmatory models have no small category."""
     matches = [_CONFIRMATORY.fullmatch(name) for name in names]
     columns = dict.fromkeys(match[1] for match in matches if match and match[1] in items)
-    merged = {column: merge_small_factors(items[column]) for column in columns}
+    merged = {column: _merged_labels(items[column]) for column in columns}
     table = items.assign(**{column: labels for column, (labels, _) in merged.items()})
     return table, [note for _, note in merged.values() if note]
+
+
+def _merged_labels(labels: pd.Series) -> tuple[pd.Series, str | None]:
+    """The labels without small categories; a column that has no other is refused by its own names."""
+    merged, note = merge_small_factors(labels)
+    if labels.nunique() > 1 and merged.nunique() == 1:
+        raise DataError(
+            f"The {labels.nunique()} categories of the item column {labels.name!r} have one or two items "
+            "each, too few for a dimension of their own; name a column with at least two larger categories."
+        )
+    return merged, note
 
 
 def _stage(progress: Progress | None, name: str) -> Callable[[int, int], None]:
@@ -561,6 +597,7 @@ def sections(result: AuditResult) -> list[Section]:
             power=result.power,
             correlations=result.correlations,
             structure=result.structure,
+            given=result.data,
         ),
         *(present_groups(result.dif) if result.dif else []),
         *map(present_followup, result.followups),
@@ -729,9 +766,7 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
         written = tables(result)
         for name, table in written.items():
             write_csv(table, folder / f"{name}.csv")
-        for earlier in folder.glob("dif*.csv"):
-            if earlier.stem not in written:  # of groups that are no longer compared
-                earlier.unlink(missing_ok=True)
+        withdraw(folder, written)
         _write_figures(page, folder / "figures")
         text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
         atomic_write(folder / "audit.json", text + "\n")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from audit_panels import FAST, shuffled_within_items, two_factor_panel
 
-from irtaudit.audit import DEFAULT_MODELS, model_specs, run_audit, summary, write_audit
+from irtaudit.audit import DEFAULT_MODELS, _small, model_specs, run_audit, summary, write_audit
 from irtaudit.data.outputs import check_folder
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
@@ -239,10 +239,16 @@ def test_an_impossible_folder_is_a_storage_error(tmp_path, matrix):
     [
         {"models": TOO_WIDE},
         {"models": ["tridimensional"]},
+        {"models": ["exploratory_2d_2pl"]},
         {"challengers": ["exploratory_2d_2pl"]},
         {
             "followups": [
-                Followup(name="x", column="kind", leave_out=("rare",), models=("exploratory_60d_2pl",))
+                Followup(
+                    name="x",
+                    column="kind",
+                    leave_out=("rare",),
+                    models=("unidimensional_1pl", "exploratory_60d_2pl"),
+                )
             ]
         },
         {"groups": [Group(column="lab", reference="a", focal="b")]},
@@ -323,3 +329,22 @@ def test_a_folder_with_the_users_own_files_is_refused_before_anything_is_written
         run_audit(matrix, models=MODELS, out=tmp_path, **FAST)
     assert [path.name for path in tmp_path.iterdir()] == ["items.csv"]
     assert (tmp_path / "items.csv").read_text() == "mine"
+
+
+def test_a_panel_without_enough_models_or_items_is_refused_and_a_small_one_warned_about(matrix):
+    with pytest.raises(DataError, match="at least 4 models and 3 items"):
+        run_audit(ResponseMatrix.from_array([[0, 1, 0], [1, 0, 1], [0, 0, 1]]), **FAST)
+    with pytest.raises(DataError, match="x 2 items are left"):
+        run_audit(ResponseMatrix.from_array([[0, 1], [1, 0], [1, 1], [0, 0]]), **FAST)
+    small = matrix.select(subjects=np.arange(matrix.n_subjects) < 12)
+    found = run_audit(small, models=["unidimensional_1pl"], structured=False, **FAST)
+    assert any("small panel" in note for note in found.notes)
+    assert not any("small panel" in note for note in _small(matrix))
+
+
+def test_labels_that_are_all_too_small_are_refused_by_their_own_names():
+    items = pd.DataFrame({"kind": list("aabbccdd")})
+    with pytest.raises(
+        DataError, match="The 4 categories of the item column 'kind' have one or two items each"
+    ):
+        model_specs(items, ["unidimensional_1pl"], ["kind"])

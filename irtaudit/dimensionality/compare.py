@@ -6,14 +6,20 @@ differences are paired by split.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from irtaudit.dimensionality.counts import aic, bic, fitted_quantities
-from irtaudit.dimensionality.nested import failed_fits, finding_sentence, nested_findings
+from irtaudit.dimensionality.nested import (
+    failed_fits,
+    finding_sentence,
+    lower_likelihoods,
+    lower_sentence,
+    nested_findings,
+)
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval, corrected_interval
 
@@ -126,7 +132,7 @@ def compare(
     *,
     baselines: pd.DataFrame | None = None,
     reference: str | None = None,
-    test_fraction: float = 0.2,
+    test_fraction: float | None = None,
 ) -> Comparison:
     """Compare fitted models on the cells they did not see.
 
@@ -139,8 +145,9 @@ def compare(
     reference : str, optional
         Model that all others are paired with; default the unidimensional model with the lowest held-out
         log-loss among those whose fit did not fail.
-    test_fraction : float
-        Share of the observed cells that a split holds out, for the corrected intervals.
+    test_fraction : float, optional
+        Share of the observed cells that a split holds out, for the corrected intervals; default that of the
+        splits of the fits.
 
     Returns
     -------
@@ -150,11 +157,12 @@ def compare(
     ------
     PlanError
         When there is nothing to compare, `test_fraction` is no share, the fits are not of one matrix and one
-        set of splits, or the reference is unknown, a baseline, or a failed fit.
+        set of splits, none has one dimension and no reference is given, or the reference is unknown, a
+        baseline, or a failed fit.
     """
     _check_comparable(fits)
-    if not 0 < test_fraction < 1:
-        raise PlanError(f"test_fraction is {test_fraction!r}; expected a share above 0 and below 1.")
+    if reference is None:
+        check_one_dimension(fit.spec.name for fit in fits.values())
     rows = [split_rows(fit) for fit in fits.values()]
     by_split = pd.concat([*([baselines] if baselines is not None else []), *rows], ignore_index=True)
     by_split = by_split[BY_SPLIT]
@@ -162,8 +170,18 @@ def compare(
         raise PlanError("Baselines and models were scored on different splits; score both on the same ones.")
     restarts = pd.concat([fit.restarts.assign(model=name) for name, fit in fits.items()], ignore_index=True)
     restarts = restarts[["model", *restarts.columns.drop("model")]]
-    ratio = test_fraction / (1 - test_fraction)
+    ratio = _test_over_train(next(iter(fits.values())), test_fraction)
     return assemble(by_split, restarts, ratio, reference)
+
+
+def _test_over_train(fit: FitResult, test_fraction: float | None) -> float:
+    if test_fraction is not None:
+        if not 0 < test_fraction < 1:
+            raise PlanError(f"test_fraction is {test_fraction!r}; expected a share above 0 and below 1.")
+        return test_fraction / (1 - test_fraction)
+    if not fit.test_cells:
+        raise PlanError("These fits do not say how many responses were held out; give test_fraction=.")
+    return sum(fit.test_cells) / sum(fit.train_cells)
 
 
 def assemble(
@@ -240,7 +258,8 @@ def _distinct(notes: pd.Series) -> str:
 
 
 def _with_findings(table: pd.DataFrame, findings: pd.DataFrame) -> pd.DataFrame:
-    said = {finding["model"]: finding_sentence(finding) for _, finding in findings.iterrows()}
+    lower = {row["model"]: lower_sentence(row) for _, row in lower_likelihoods(table).iterrows()}
+    said = lower | {finding["model"]: finding_sentence(finding) for _, finding in findings.iterrows()}
     notes = [
         "; ".join(part for part in (said.get(model, ""), note) if part)
         for model, note in zip(table["model"], table["note"], strict=True)
@@ -273,6 +292,21 @@ def strongest_unidimensional(table: pd.DataFrame, failed: Collection[str] = ()) 
     usable = table[(table["structure"] == "unidimensional") & ~table["model"].isin(list(failed))]
     ranked = usable.dropna(subset="log_loss").sort_values("log_loss", kind="stable")["model"].tolist()
     return (ranked[0] if ranked else None), len(ranked)
+
+
+def check_one_dimension(names: Iterable[str]) -> None:
+    """Refuse models none of which has one dimension: the others are judged by what they gain over it.
+
+    Raises
+    ------
+    PlanError
+    """
+    names = list(names)
+    if not any(name.strip().startswith("unidimensional_") for name in names):
+        raise PlanError(
+            f"No model with one dimension is among {', '.join(names) or 'the models'}; more dimensions are "
+            "judged by what they gain over one. Add unidimensional_2pl, say."
+        )
 
 
 def _checked_reference(table: pd.DataFrame, failed: list[str], wanted: str) -> str:

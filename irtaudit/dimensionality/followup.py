@@ -100,9 +100,8 @@ def follow(
     fits : mapping of str to FitResult
     """
     names = next(iter(fits.values())).splits
-    share = float(splits.heldout(matrix).sum() / (matrix.observed.sum() * splits.n_splits))
     baselines = additive_baselines(matrix, splits, names)
-    return Followed(followup, matrix.n_items, compare(fits, baselines=baselines, test_fraction=share))
+    return Followed(followup, matrix.n_items, compare(fits, baselines=baselines))
 
 
 def followups_table(followed: Sequence[Followed]) -> pd.DataFrame:

@@ -1,7 +1,9 @@
-"""Does a model fit at least as well as the models it contains? If not, its fit failed.
+"""Does a model fit at least as well as the models it contains? If not, and it predicts worse, its fit failed.
 
 A model that contains another can do whatever that one does, so a lower training likelihood means that
-the optimiser did not find it. Works on any comparison table, a published one included.
+the optimiser did not find it, or that its prior pulled it back: a posterior mean is not a maximum. Where it
+predicts no worse, that does no harm to the comparison, and it is told (:func:`lower_likelihoods`) but not
+called failed. Works on any comparison table, a published one included.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ FINDINGS = [
     "log_loss",
     "nested_log_loss",
 ]
+LOWER = ["model", "nested", "train_log_lik", "nested_train_log_lik"]
 SD_FACTOR = 2.0
 """Held-out log-loss is worse when the difference exceeds this many of the larger split SD."""
 
@@ -50,6 +53,39 @@ def nested_findings(table: pd.DataFrame) -> pd.DataFrame:
 def failed_fits(findings: pd.DataFrame) -> list[str]:
     """Names of the models whose fit failed, from :func:`nested_findings`."""
     return findings.loc[findings["finding"] == "failed fit", "model"].tolist()
+
+
+def lower_likelihoods(table: pd.DataFrame) -> pd.DataFrame:
+    """Models with a lower training log-likelihood than one they contain, however they predict.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As for :func:`nested_findings`; no SD is needed.
+
+    Returns
+    -------
+    DataFrame
+        One row per such model: ``model``; ``nested``, the contained model with the highest training
+        log-likelihood; ``train_log_lik, nested_train_log_lik`` of the two.
+    """
+    models = table[table["structure"] != "baseline"]
+    rows = []
+    for _, row in models.iterrows():
+        inside = _inside(row, models)
+        inside = inside[inside["train_log_lik"] > row["train_log_lik"]]
+        if len(inside):
+            other = inside.loc[inside["train_log_lik"].idxmax()]
+            rows.append((row["model"], other["model"], row["train_log_lik"], other["train_log_lik"]))
+    return pd.DataFrame(rows, columns=LOWER)
+
+
+def lower_sentence(row: pd.Series) -> str:
+    """One line about a row of :func:`lower_likelihoods`."""
+    return (
+        f"training log-likelihood below that of {row['nested']}, which it contains "
+        f"({row['train_log_lik']:,.1f} against {row['nested_train_log_lik']:,.1f})"
+    )
 
 
 def finding_sentence(finding: pd.Series) -> str:
@@ -85,8 +121,13 @@ def is_nested(inner: pd.Series, outer: pd.Series) -> bool:
     return outer["structure"] == "exploratory" and bool(inner["dims"] <= outer["dims"])
 
 
+def _inside(row: pd.Series, models: pd.DataFrame) -> pd.DataFrame:
+    """The models that a model contains."""
+    return models[[is_nested(other, row) for _, other in models.iterrows()]]
+
+
 def _worst(row: pd.Series, models: pd.DataFrame) -> dict[str, object] | None:
-    inside = models[[is_nested(other, row) for _, other in models.iterrows()]]
+    inside = _inside(row, models)
     sd = np.maximum(inside["log_loss_sd"], row["log_loss_sd"])
     inside = inside[row["log_loss"] - inside["log_loss"] > SD_FACTOR * sd]
     better = inside[inside["train_log_lik"] > row["train_log_lik"]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from irtaudit.dimensionality.tables import abilities_table
 from irtaudit.stats.ranking import probability_greater
@@ -14,8 +15,9 @@ from irtaudit.stats.ranking import probability_greater
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
 
-PAIRWISE = ["model", "factor", "subject", "other", "probability"]
-"""Columns of ``pairwise.csv``."""
+PAIRWISE = ["subject", "other"]
+"""First columns of ``pairwise.csv``; a column per model and factor follows."""
+DIGITS = 4
 CLEAR = 0.95
 """Probability from which an order counts as clear."""
 
@@ -26,29 +28,37 @@ def pairwise_table(fits: Mapping[str, FitResult]) -> pd.DataFrame:
     Parameters
     ----------
     fits : mapping of str to FitResult
-        Full-data fits by name of the model.
+        Full-data fits of the same subjects by name of the model.
 
     Returns
     -------
     DataFrame
-        One row per model, factor and pair: ``subject, other``, the first with the higher posterior mean;
-        ``probability`` that its ability is the higher one. Abilities are taken as independent normals, as the
-        guide has them.
+        One row per pair: ``subject, other``, the first with the higher posterior mean under the first factor
+        of the first fit; then for each model ``<model>``, with several factors for each ``<model>
+        <factor>``: the probability that the ability of ``subject`` is the higher one, to four decimals.
+        Abilities are taken as independent normals, as the guide has them.
     """
-    frames = [
-        _pairs(fit.abilities, factor).assign(model=name, factor=factor)
+    if not fits:
+        return pd.DataFrame(columns=PAIRWISE)
+    first_fit = next(iter(fits.values()))
+    ranked = first_fit.abilities.sort_values(first_fit.spec.factors[0], ascending=False, kind="stable").index
+    first, second = np.triu_indices(len(ranked), k=1)
+    columns = {
+        _column(name, factor, fit): _probabilities(fit.abilities.loc[ranked], factor)[first, second]
         for name, fit in fits.items()
         for factor in fit.spec.factors
-    ]
-    return pd.concat(frames, ignore_index=True)[PAIRWISE] if frames else pd.DataFrame(columns=PAIRWISE)
+    }
+    names = ranked.to_numpy()
+    pairs = pd.DataFrame({"subject": names[first], "other": names[second]})
+    return pairs.join(pd.DataFrame(columns).astype(float).round(DIGITS))
 
 
-def _pairs(abilities: pd.DataFrame, factor: str) -> pd.DataFrame:
-    ranked = abilities.sort_values(factor, ascending=False, kind="stable")
-    first, second = np.triu_indices(len(ranked), k=1)
-    p = probability_greater(ranked[factor], ranked[f"{factor}_sd"])
-    names = ranked.index.to_numpy()
-    return pd.DataFrame({"subject": names[first], "other": names[second], "probability": p[first, second]})
+def _column(name: str, factor: str, fit: FitResult) -> str:
+    return name if fit.spec.dims == 1 else f"{name} {factor}"
+
+
+def _probabilities(abilities: pd.DataFrame, factor: str) -> NDArray[np.float64]:
+    return np.asarray(probability_greater(abilities[factor], abilities[f"{factor}_sd"]))
 
 
 def standings(fit: FitResult) -> pd.DataFrame:

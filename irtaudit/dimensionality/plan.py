@@ -12,6 +12,7 @@ from pydantic import Field, Strict, model_validator
 from irtaudit.data.log_matrix import Unscored
 from irtaudit.data.read import Incomplete, Layout
 from irtaudit.data.trials import Trials
+from irtaudit.dimensionality.compare import check_one_dimension
 from irtaudit.dimensionality.gates import POWER_CORRELATION
 from irtaudit.dimensionality.verdict import MARGIN_SHARE, MIN_POWER, Rule
 from irtaudit.errors import PlanError
@@ -116,12 +117,20 @@ class Models(Part):
 
     @model_validator(mode="after")
     def _known(self) -> Models:
-        for name in self.names:
-            _check_name(name)
+        _check_names(self.names)
         unknown = sorted(set(self.challengers or ()) - set(self.names))
         if unknown:
             raise ValueError(f"challengers has {', '.join(unknown)}, which names has not")
         return self
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    for name in names:
+        _check_name(name)
+    try:
+        check_one_dimension(names)
+    except PlanError as error:
+        raise ValueError(str(error)) from None
 
 
 def _check_name(name: str) -> None:
@@ -214,8 +223,8 @@ class Followup(Part):
 
     @model_validator(mode="after")
     def _known(self) -> Followup:
-        for name in self.models or ():
-            _check_name(name)
+        if self.models is not None:
+            _check_names(self.models)
         return self
 
 

@@ -16,7 +16,7 @@ from irtaudit.dimensionality.compare import Comparison
 from irtaudit.dimensionality.followup import Followed
 from irtaudit.dimensionality.gates import N_DRAWS, Power
 from irtaudit.dimensionality.labels import label, short_label
-from irtaudit.dimensionality.nested import finding_sentence
+from irtaudit.dimensionality.nested import finding_sentence, lower_likelihoods
 from irtaudit.dimensionality.pairwise import CLEAR, standings
 from irtaudit.dimensionality.plan import CLAIM
 from irtaudit.dimensionality.present_structure import TERMS as STRUCTURE_TERMS
@@ -26,10 +26,14 @@ from irtaudit.dimensionality.tables import abilities_table, items_table
 from irtaudit.dimensionality.verdict import (
     GAIN_OVER,
     MET,
+    NOT_MET,
+    OPEN,
     STATES,
     Verdict,
     decisive,
+    gains,
     judge,
+    one_dimension_gains,
     shown,
 )
 from irtaudit.irt.sites import GUESS_SD
@@ -54,6 +58,10 @@ BANDS = 5
 """Bands of ability whose observed pass rates stand beside a curve."""
 MAX_PRINTED = 12
 """Dimensions up to which every correlation is printed into its cell."""
+FEW_PRINTED = 6
+"""Dimensions up to which the print is larger."""
+DARK = 0.8
+"""Opacity of green from which white print is the more legible one."""
 SMALL_FACTOR = 10
 GUESS_UNLEARNED = 0.8
 """Posterior over prior SD above which nothing is said about guessing."""
@@ -62,7 +70,7 @@ TERMS = {
     "1PL": "Item response model with a difficulty per item; all items separate models equally sharply.",
     "2PL": "Item response model with a difficulty and a discrimination per item.",
     "3PL": "A 2PL in which even the weakest model passes an item with some probability.",
-    "nats": "Unit of log-loss; 0.01 more means 1 % more probability given to what happened.",
+    "nats": "Unit of log-loss; 0.01 less means about 1 % more probability given to what happened.",
     "dimension": "One scale along which models differ; one score assumes one dimension.",
     "free dimensions": "Dimensions found from the data: every item may depend on each of them.",
     "item means": "Every model passes an item at the item's own pass rate: what a score adds nothing to.",
@@ -97,7 +105,7 @@ COLUMNS = {
     "margin": "The smallest difference that counts.",
     "position": "Where the interval lies: above, below or across the margin.",
     "condition": "What the rule asks.",
-    "state": "Met, not met, or open: not computed.",
+    "state": "Met, not met, not needed, or open: not computed, or too uncertain to tell.",
     "subject": "Name of the model.",
     "theta": "Ability: posterior mean; 0 is the average of the pool, 1 is one standard deviation.",
     "theta_sd": "Posterior standard deviation of theta.",
@@ -108,7 +116,7 @@ COLUMNS = {
     "clearly_above": "Number of models it is better than with probability .95 or more.",
     "clearly_below": "Number of models that are better than it with probability .95 or more.",
     "level_with": "Number of models whose order with it is open.",
-    "score": "Share of the answered items that the model passes.",
+    "score": "Share of all items it answered that the model passes, those of the screen included.",
     "item": "Name of the item; a link opens its curve.",
     "difficulty": "Theta at which a model passes half of the time, guessing aside.",
     "difficulty_sd": "Its posterior standard deviation (delta method).",
@@ -118,6 +126,14 @@ COLUMNS = {
     "pass_rate": "Share of the models that pass the item.",
     "responses": "Number of observed responses.",
     "correlation": "Correlation of the two dimensions over the models of this pool.",
+}
+ALONE = {
+    "low": "Lower end of the 95 % interval of this comparison alone.",
+    "high": "Upper end of the 95 % interval of this comparison alone.",
+    "min": "Smallest difference of a split.",
+    "max": "Largest difference of a split.",
+    "reference": "The model that all are compared with.",
+    "n_splits": "Number of splits.",
 }
 FORMATS = dict.fromkeys(
     (
@@ -154,6 +170,7 @@ def present(
     power: Power | None = None,
     correlations: pd.DataFrame | None = None,
     structure: Structure | None = None,
+    given: ResponseMatrix | None = None,
 ) -> list[Section]:
     """Sections of the report that show a comparison, its verdict and the full-data fits.
 
@@ -178,6 +195,8 @@ def present(
         Factor correlations with intervals, see `irtaudit.dimensionality.tables.correlations_table`.
     structure : Structure, optional
         Eigenvalues, fit and reliability, see `irtaudit.dimensionality.structure.describe_structure`.
+    given : ResponseMatrix, optional
+        The matrix before the screen, whose items all count for a score; default `matrix`.
 
     Returns
     -------
@@ -202,7 +221,7 @@ def present(
     ]
     best = fits.get(found.best or "")
     if best is not None and matrix is not None:
-        sections += [_models(best, matrix), _order(best, found.word), _items(best, matrix)]
+        sections += [_models(best, matrix, given or matrix), _order(best, found.word), _items(best, matrix)]
     return [*sections, *(structure_tables(structure) if structure else [])]
 
 
@@ -331,7 +350,7 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
         evidence["low"],
         evidence["high"],
         groups=[structures[name] for name in evidence["challenger"]],
-        lines={"no difference": 0.0, "margin": verdict.margin},
+        lines={"no difference": 0.0} | ({"margin": verdict.margin} if verdict.margin > 0 else {}),
         value_format=".4f",
         xlabel="Gain in held-out log-loss over one dimension, nats per response",
         alt=claim,
@@ -349,25 +368,35 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
             "for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers (Bonferroni).",
             otherwise="Every interval below the margin would speak for one score, one above it against.",
             table=comparison.paired,
-            columns=COLUMNS,
+            columns=COLUMNS | ALONE,
             formats=FORMATS | {"sd": ".4f", "min": ".4f", "max": ".4f"},
-            caption=f"Every model against {verdict.best}: intervals for one comparison at a time.",
+            caption=f"Every model against {verdict.best}. Each interval is for its comparison alone, and so "
+            "narrower than those of the figure and the sentences, which hold jointly.",
             file="paired.csv",
         )
     ]
 
 
 def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
-    evidence, margin = verdict.evidence, f"the margin of {verdict.margin:.4f} nats"
-    counts = evidence["position"].value_counts()
-    n = {position: counts.get(position, "none") for position in ("above", "below", "across")}
+    evidence = verdict.evidence
     largest = evidence.sort_values("difference").iloc[-1]
     won = comparison.paired.set_index("model")["splits_won"].get(largest["challenger"], 0)
-    splits = comparison.by_split["split"].nunique()
+    name, splits = short_label(largest["challenger"]), comparison.by_split["split"].nunique()
+    if largest["difference"] > 0:
+        best = f"The largest gain is {largest['difference']:.4f}, with {name}"
+    else:
+        best = f"None gains anything; the least is lost, {-largest['difference']:.4f}, with {name}"
+    return f"{_placed(evidence, verdict.margin)} {best} (better in {won} of {splits} splits)."
+
+
+def _placed(evidence: pd.DataFrame, margin: float) -> str:
+    if not margin > 0:
+        return "One dimension gains nothing, so there is no margin for more."
+    counts = evidence["position"].value_counts()
+    n = {position: counts.get(position, "none") for position in ("above", "below", "across")}
     return (
-        f"Of {len(evidence)} richer models {n['above']} gain clearly more than {margin}, {n['below']} "
-        f"clearly less, {n['across']} cannot be placed. The largest gain is {largest['difference']:.4f}, "
-        f"with {short_label(largest['challenger'])} (better in {won} of {splits} splits)."
+        f"Of {len(evidence)} richer models {n['above']} gain clearly more than the margin of {margin:.4f} "
+        f"nats, {n['below']} clearly less, {n['across']} cannot be placed."
     )
 
 
@@ -382,27 +411,41 @@ def _gain(comparison: Comparison, verdict: Verdict) -> list[Section]:
     additive = (
         comparison.interval(verdict.best, ADDITIVE) if ADDITIVE in set(comparison.table["model"]) else None
     )
-    measured = verdict.conditions["state"].iloc[0] == MET
-    claim = (
-        f"Knowing which model answers improves predictions by {shown(verdict.gain)} over item means: the "
-        "responses do measure something."
-        if measured
-        else f"Knowing which model answers does not improve predictions beyond noise: {shown(verdict.gain)}."
-    )
+    state = verdict.conditions["state"].iloc[0]
+    claim = {
+        MET: f"Knowing which model answers improves predictions by {shown(verdict.gain)} over item means: "
+        "the responses do measure something.",
+        NOT_MET: "Knowing which model answers does not improve predictions beyond noise: "
+        f"{one_dimension_gains(verdict.gain)}.",
+        OPEN: "Whether knowing which model answers improves predictions cannot be told: "
+        f"{one_dimension_gains(verdict.gain)}.",
+    }[state]
+    candidates = int((comparison.table["structure"] == "unidimensional").sum())
     return [
         Section(
             place="evidence",
             title="Is there something to measure?",
             claim=claim,
-            text=f"Over {label(ADDITIVE)}, a rule for a spreadsheet, it gains {shown(additive)}."
+            text=f"Compared with {label(ADDITIVE)}, a rule for a spreadsheet, it {gains(additive)}."
             if additive
             else "",
             how="Log-loss of the items' own pass rates minus that of the best one-dimensional model, on the "
             "same held-out responses. The margin for more dimensions is "
-            f"{verdict.rule.margin_share:.1%} of it.",
-            otherwise="On responses shuffled within items the interval holds 0 or lies below it.",
+            f"{verdict.rule.margin_share:.1%} of it." + _chosen_among(candidates),
+            otherwise="On responses shuffled within items the interval would hold 0 or lie below it."
+            if state == MET
+            else "An interval above 0 would show that the responses tell models apart.",
         )
     ]
+
+
+def _chosen_among(candidates: int) -> str:
+    if candidates < 2:
+        return ""
+    return (
+        f" As the best of {candidates} was chosen, its interval is that much wider (Bonferroni) than the one "
+        "for a single comparison in the table of differences."
+    )
 
 
 def _all_correlations(fits: Mapping[str, FitResult], table: pd.DataFrame | None) -> list[Section]:
@@ -412,14 +455,7 @@ def _all_correlations(fits: Mapping[str, FitResult], table: pd.DataFrame | None)
 
 
 def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
-    ordered = table.sort_values("correlation")
-    lowest, middle, highest = ordered.iloc[0], table["correlation"].median(), table["correlation"].max()
-    claim = (
-        f"With {short_label(fit.spec.name)}, the {fit.spec.dims} abilities correlate between "
-        f"{lowest['correlation']:.2f} ({lowest['factor_1']} with {lowest['factor_2']}; 95 % interval for "
-        f"models like these {lowest['population_low']:.2f} to {lowest['population_high']:.2f}) and "
-        f"{highest:.2f}; the median is {middle:.2f}."
-    )
+    claim = _correlation_claim(fit, table)
     correlations = fit.factor_correlations
     assert correlations is not None  # the caller checked
     figure = draw(
@@ -445,6 +481,20 @@ def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
     )
 
 
+def _correlation_claim(fit: FitResult, table: pd.DataFrame) -> str:
+    lowest = table.sort_values("correlation").iloc[0]
+    low, high = lowest["population_low"], lowest["population_high"]
+    interval = f"95 % interval for models like these {low:.2f} to {high:.2f}"
+    model = f"With {short_label(fit.spec.name)}"
+    if len(table) == 1:
+        return f"{model}, the two abilities correlate {lowest['correlation']:.2f} ({interval})."
+    return (
+        f"{model}, the {fit.spec.dims} abilities correlate between {lowest['correlation']:.2f} "
+        f"({lowest['factor_1']} with {lowest['factor_2']}; {interval}) and {table['correlation'].max():.2f}; "
+        f"the median is {table['correlation'].median():.2f}."
+    )
+
+
 def _heat(axes: Axes, correlations: pd.DataFrame) -> None:
     values, n = correlations.to_numpy(), len(correlations)
     names = [f"{_short(str(factor))}  {i}" for i, factor in enumerate(correlations.index, 1)]
@@ -453,9 +503,10 @@ def _heat(axes: Axes, correlations: pd.DataFrame) -> None:
             strength = float(np.clip(values[i, j], 0, 1))
             axes.add_patch(_square(j, i, strength))
             if n <= MAX_PRINTED:
-                ink = "white" if strength > 0.6 else "black"
-                text = f"{values[i, j]:.2f}".removeprefix("0")
-                axes.text(j, i, text, ha="center", va="center", color=ink, fontsize=6.5)
+                ink = "white" if _shade(strength) > DARK else "black"
+                text = f"{values[i, j]:.2f}".replace("0.", ".")
+                size = 6.5 if n > FEW_PRINTED else 9.0
+                axes.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
     axes.set(xlim=(-0.5, n - 1.5), ylim=(n - 0.5, -0.5), xticks=range(n - 1), yticks=range(n))
     axes.set_xticklabels([str(i) for i in range(1, n)])
     axes.set_yticklabels(names)
@@ -471,7 +522,12 @@ def _short(name: str, length: int = 22) -> str:
 def _square(x: int, y: int, strength: float) -> Patch:
     from matplotlib.patches import Rectangle
 
-    return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=GREEN, alpha=0.08 + 0.92 * strength**2, lw=0)
+    return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=GREEN, alpha=_shade(strength), lw=0)
+
+
+def _shade(strength: float) -> float:
+    """Opacity of a cell."""
+    return 0.08 + 0.92 * strength**2
 
 
 def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
@@ -479,10 +535,11 @@ def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
     structures = comparison.table.set_index("model")["structure"]
     worst = spread.sort_values("sd").iloc[-1]
     side = "above" if worst["sd"] > verdict.margin else "below"
+    against = f", {side} the margin of {verdict.margin:.4f}" if verdict.margin > 0 else ""
     n = int(comparison.restarts["restart"].nunique())
     claim = (
         f"The held-out log-loss of {n} restarts has an SD of {worst['sd']:.4f} nats in the least settled "
-        f"model ({short_label(worst['model'])}), {side} the margin of {verdict.margin:.4f}."
+        f"item response model, which is {label(worst['model'])}{against}."
     )
     figure = dot_interval_figure(
         [label(model) for model in spread["model"]],
@@ -556,7 +613,7 @@ def _conditions(verdict: Verdict) -> Section:
         how=f"The margin is {verdict.rule.margin_share:.1%} of what one dimension gains over item means. "
         "First three conditions met: not supported. First and last two met: supported. First not met: "
         "nothing to measure. Else: inconclusive.",
-        otherwise=verdict.what_would_change,
+        otherwise="Other states of these conditions; beside the answer at the top stands what it would take.",
     )
 
 
@@ -566,15 +623,15 @@ def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | Non
     if evidence.empty:
         return []
     row = decisive(evidence)
-    gain = shown(Interval(row["difference"], row["cluster_low"], row["cluster_high"]))
-    holds = "holds" if row["cluster_low"] > 0 else "is not established"
+    gain = gains(Interval(row["difference"], row["cluster_low"], row["cluster_high"]))
+    holds = "the gain holds" if row["cluster_low"] > 0 else "a gain is not established"
     over = f"over whole families of models (column {family})" if family else "over single models"
     n = "" if family is None or matrix is None else f"{matrix.subjects[family].nunique()} families. "
     return [
         Section(
             place="evidence",
             title="Family resemblance",
-            claim=f"Resampled {over}, what {short_label(row['challenger'])} gains {holds}: {gain}.",
+            claim=f"Resampled {over}, {short_label(row['challenger'])} {gain}: {holds}.",
             how=f"{n}Bootstrap of whole families over all held-out responses, {N_DRAWS:,} draws; below "
             f"{FEW_CLUSTERS} families a t interval.",
             otherwise="A gain that a few related models bring would have an interval that includes 0.",
@@ -603,26 +660,46 @@ def _power_card(power: Power | None, needed: float) -> list[Section]:
 
 
 def _nested(comparison: Comparison) -> Section:
-    findings = comparison.findings
-    n = int((comparison.table["structure"] != "baseline").sum())
-    failed = comparison.failed
-    claim = (
-        f"All {n} models fit at least as well as the models they contain."
-        if findings.empty
-        else f"{len(failed)} of {n} fits failed and {len(findings) - len(failed)} overfit."
-    )
+    findings, lower = comparison.findings, lower_likelihoods(comparison.table)
     return Section(
         place="evidence",
         title="Did every fit succeed?",
-        claim=claim,
-        how="A model that contains another must not have a lower training likelihood; a fit that has, and "
-        "predicts worse by more than two SDs over splits, is called failed and never serves as reference.",
+        claim=_nested_claim(comparison, lower),
+        how="A model that contains another can do whatever that one does. A fit with the lower training "
+        "likelihood that also predicts worse, by more than two SDs over splits, is called failed and never "
+        "serves as reference; one that only predicts worse is called overfit.",
         otherwise="A failed fit would make the richer model look worse than it is.",
-        table=None if findings.empty else findings,
+        table=_nested_table(findings, lower),
         columns=COLUMNS,
-        caption="Models that predict worse than a model they contain.",
+        caption="Models that predict worse, or have a lower training likelihood, than a model they contain.",
         file="nested_findings.csv",
     )
+
+
+def _nested_claim(comparison: Comparison, lower: pd.DataFrame) -> str:
+    n = int((comparison.table["structure"] != "baseline").sum())
+    failed, overfit = len(comparison.failed), len(comparison.findings) - len(comparison.failed)
+    said = (
+        f"{failed or 'None'} of {n} fits failed and {overfit or 'none'} overfit."
+        if failed or overfit
+        else f"None of {n} models predicts worse than a model it contains by more than the splits vary."
+    )
+    rest = lower[~lower["model"].isin(comparison.findings["model"])]
+    if rest.empty:
+        return said
+    deficit = (rest["nested_train_log_lik"] - rest["train_log_lik"]).sort_values()
+    worst = rest.loc[deficit.index[-1]]
+    does = "does" if len(rest) == 1 else "do"
+    return (
+        f"{said} But {len(rest)} {does} not reach the training likelihood of a model contained, by up to "
+        f"{deficit.iloc[-1]:,.1f} nats ({label(worst['model'])}, below {label(worst['nested'])})."
+    )
+
+
+def _nested_table(findings: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame | None:
+    rest = lower[~lower["model"].isin(findings["model"])].assign(finding="lower training likelihood")
+    shown = [frame for frame in (findings, rest) if len(frame)]
+    return pd.concat(shown, ignore_index=True) if shown else None
 
 
 # What this does not show -------------------------------------------------------------------------------
@@ -652,11 +729,27 @@ def _limits(
             (f"{sentence(label(row['model']))}: {row['finding']}.", sentence(finding_sentence(row)) + ".")
             for _, row in comparison.findings.iterrows()
         ),
+        *_lower_limit(comparison),
         *_note_limits(comparison),
         *(_missing_limit(matrix) if matrix is not None else []),
         *(limit for fit in full.values() for limit in _fit_limits(fit)),
     ]
     return [Section(place="limit", claim=claim, text=text) for claim, text in limits]
+
+
+def _lower_limit(comparison: Comparison) -> list[tuple[str, str]]:
+    """Challengers that do not use what they have."""
+    lower = lower_likelihoods(comparison.table)
+    lower = lower[~lower["model"].isin(comparison.findings["model"])]
+    if lower.empty:
+        return []
+    return [
+        (
+            "Some richer models fit the training responses less well than a model they contain.",
+            f"{'; '.join(map(label, lower['model']))}: the panel is small for them, their priors hold them "
+            "back, or the fit did not find what they could do. That they do not predict better says less.",
+        )
+    ]
 
 
 def _power_limit(verdict: Verdict) -> list[tuple[str, str]]:
@@ -744,9 +837,9 @@ def _guess_limit(fit: FitResult) -> list[tuple[str, str]]:
 # Look for yourself -------------------------------------------------------------------------------------
 
 
-def _models(fit: FitResult, matrix: ResponseMatrix) -> Section:
+def _models(fit: FitResult, matrix: ResponseMatrix, given: ResponseMatrix) -> Section:
     table = abilities_table({fit.spec.name: fit}, fit.seed).set_index("subject")
-    score = pd.Series(np.nanmean(matrix.responses, axis=1), matrix.subjects.index).reindex(table.index)
+    score = pd.DataFrame(given.responses, given.subjects.index).mean(axis=1).reindex(table.index)
     columns = ["theta", "low", "high", "rank", "rank_low", "rank_high"]
     places = (table["rank_high"] - table["rank_low"]).median()
     return Section(

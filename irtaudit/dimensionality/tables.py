@@ -168,6 +168,8 @@ def correlations_table(
 
 
 def _stacked(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """The frames below each other; a column that holds nothing in one of them is missing there."""
     if not frames:
         return pd.DataFrame(columns=columns)
-    return pd.concat(frames, ignore_index=True)[columns]
+    known = [frame.dropna(axis=1, how="all") for frame in frames]
+    return pd.concat(known, ignore_index=True).reindex(columns=columns)

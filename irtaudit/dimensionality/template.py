@@ -178,9 +178,11 @@ def factor_columns(items: pd.DataFrame) -> list[str]:
     """
     sizes = {}
     for column in items:
-        if not items[column].isna().any() and isinstance(column, str) and column.strip():
-            labels, _ = merge_small_factors(items[column])
-            counts = labels.value_counts()
+        if isinstance(column, str) and column.strip():
+            try:
+                counts = merge_small_factors(items[column])[0].value_counts()
+            except DataError:
+                continue
             if 2 <= len(counts) <= MAX_FACTORS and counts.min() >= 3:
                 sizes[column] = len(counts)
     return sorted(sizes, key=sizes.__getitem__)

@@ -4,7 +4,8 @@ The yardstick is the gain of one dimension: log-loss of the item means minus log
 unidimensional model. More dimensions matter when they add more than a fiftieth of that gain.
 
 =========================  ==========================================================================
-``nothing to measure``     the gain is not above noise: its corrected interval does not lie above 0
+``nothing to measure``     the gain is not above noise, and not for want of responses: its corrected interval
+                           does not lie above 0, and holds no gain that would matter (`NEGLIGIBLE`)
 ``not supported``          some challenger's lower limit is above the margin, and the interval of its
                            gain over clusters of subjects (developers) excludes 0
 ``supported``              every challenger's upper limit is below the margin, and the power to see
@@ -31,7 +32,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from irtaudit.dimensionality.compare import Comparison, strongest_unidimensional
+from irtaudit.dimensionality.compare import Comparison, check_one_dimension, strongest_unidimensional
 from irtaudit.dimensionality.labels import short_label
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval
@@ -39,6 +40,9 @@ from irtaudit.stats.resampling import Interval
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 WORDS: tuple[Word, ...] = get_args(Word)
 MARGIN_SHARE = 0.02
+NEGLIGIBLE = 0.02
+"""A gain below this share of the log-loss of item means is nothing to measure; an interval that holds 0 and
+more than this is merely wide."""
 """The margin, as a share of the gain of one dimension."""
 MIN_POWER = 0.80
 OUT_OF_REACH = 100
@@ -55,6 +59,7 @@ CLUSTERS = "that gain holds over clusters of related models"
 WITHIN = "every richer model gains less than the margin"
 POWERFUL = "the audit could have seen more dimensions"
 STATES = MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
+"""Open: not computed, or an interval too wide to tell."""
 _OPEN_CLUSTERS = (
     "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
     "it was not computed, so the answer stays open."
@@ -102,11 +107,12 @@ class Verdict:
         "undefined"); ``cluster_low, cluster_high`` (NaN: not computed).
     conditions : DataFrame
         One row per condition of the rule: ``condition``, ``state`` ("met", "not met", "open" where it
-        is not computed, "not needed"), ``detail``.
+        is not computed or the responses cannot tell, "not needed"), ``detail``.
     gain : Interval
-        Log-loss of the item means minus that of the best unidimensional model.
+        Log-loss of the item means minus that of the best unidimensional model, jointly 95 % over the
+        unidimensional models it was chosen from.
     margin : float
-        The smallest difference that matters, a share of the gain.
+        The smallest difference that matters, a share of the gain; NaN where one dimension gains nothing.
     best : str or None
         The best unidimensional model; None: every such fit failed.
     challengers : tuple of str
@@ -139,6 +145,9 @@ def judge(
 ) -> Verdict:
     """Apply the rule to a comparison.
 
+    Without `power` and `cluster_intervals` the two gates stay open, and the answer is neither "supported" nor
+    "not supported"; :func:`irtaudit.dimensionality.gates.judge_with_gates` computes both.
+
     Parameters
     ----------
     comparison : Comparison
@@ -158,29 +167,32 @@ def judge(
     Raises
     ------
     PlanError
-        When the comparison has no ``item_means`` row, or a challenger was not fitted.
+        When the comparison has no ``item_means`` row or no model with one dimension, or a challenger was not
+        fitted.
     """
     if GAIN_OVER not in comparison.table["model"].to_numpy():
         raise PlanError(f"The verdict needs the baseline {GAIN_OVER!r}; compare with baselines=.")
+    check_one_dimension(comparison.table.loc[comparison.table["structure"] != "baseline", "model"])
     named = _challengers(comparison.table, challengers)
     best, candidates = strongest_unidimensional(comparison.table, comparison.failed)
     gain = comparison.interval(best, GAIN_OVER, candidates) if best else UNDEFINED
-    margin = rule.margin_share * gain.estimate
+    margin = rule.margin_share * gain.estimate if gain.estimate > 0 else np.nan
+    means = float(comparison.table.set_index("model")["log_loss"][GAIN_OVER])
     usable = [name for name in named if name not in comparison.failed]
     evidence = _evidence(comparison, best, usable, margin, cluster_intervals or {})
     failed = [name for name in named if name not in usable]
-    conditions = _conditions(gain, evidence, failed, power, rule.min_power)
+    conditions = _conditions(gain, NEGLIGIBLE * means, evidence, failed, power, rule.min_power)
     word = _word(conditions.set_index("condition")["state"])
     return Verdict(
         word=word,
-        because=_because(word, best, gain, evidence),
+        because=_because(word, best, gain, evidence, failed),
         evidence=evidence,
         conditions=conditions,
         gain=gain,
         margin=margin,
         best=best,
         challengers=tuple(named),
-        what_would_change=_what_would_change(word, gain, evidence, conditions),
+        what_would_change=_what_would_change(word, gain, evidence, conditions, failed),
         rule=rule,
     )
 
@@ -221,23 +233,27 @@ def _position(interval: Interval, margin: float) -> str:
 
 
 def _conditions(
-    gain: Interval, evidence: pd.DataFrame, failed: Sequence[str], power: float | None, min_power: float
+    gain: Interval,
+    negligible: float,
+    evidence: pd.DataFrame,
+    failed: Sequence[str],
+    power: float | None,
+    min_power: float,
 ) -> pd.DataFrame:
     above = evidence[evidence["position"] == "above"]
     below = evidence["position"] == "below"
     rows = [
-        (MEASURES, _state(gain.low > 0) if gain.defined else OPEN, _gain_detail(gain)),
-        (EXCEEDS, _state(len(above) > 0), f"{len(above)} of {len(evidence)} have their lower limit above it"),
+        (MEASURES, *_gain_state(gain, negligible)),
+        (EXCEEDS, _state(len(above) > 0), _count(len(above), evidence, failed, "lower limit above it")),
         (CLUSTERS, *_cluster_state(above)),
         (
             WITHIN,
             _state(len(evidence) > 0 and below.all() and not failed),
-            f"{below.sum()} of {len(evidence)} have their upper limit below it"
-            + (f"; failed fits: {', '.join(failed)}" if failed else ""),
+            _count(below.sum(), evidence, failed, "upper limit below it"),
         ),
         (POWERFUL, *_power_state(power, min_power)),
     ]
-    if rows[3][1] != MET and power is None:
+    if power is None and not rows[0][1] == rows[3][1] == MET:
         rows[4] = (POWERFUL, MOOT, "it would only matter if every richer model gained less than the margin")
     return pd.DataFrame(rows, columns=CONDITIONS)
 
@@ -246,10 +262,19 @@ def _state(holds: bool | np.bool_) -> str:
     return MET if holds else NOT_MET
 
 
-def _gain_detail(gain: Interval) -> str:
-    return (
-        f"gain {shown(gain)}" if gain.defined else "an interval needs at least two splits and one sound fit"
-    )
+def _gain_state(gain: Interval, negligible: float) -> tuple[str, str]:
+    if not gain.defined:
+        return OPEN, "an interval needs at least two splits and one sound fit"
+    if gain.low > 0:
+        return MET, f"gain {shown(gain)}"
+    if gain.high < negligible:
+        return NOT_MET, f"gain {shown(gain)}, not above noise"
+    return OPEN, f"gain {shown(gain)}: too wide to tell noise from a gain of {negligible:.4f} or more"
+
+
+def _count(n: int, evidence: pd.DataFrame, failed: Sequence[str], what: str) -> str:
+    counted = f"{n} of {len(evidence)} have their {what}" if len(evidence) else "there is no sound fit of one"
+    return counted + (f"; failed fits: {', '.join(failed)}" if failed else "")
 
 
 def _cluster_state(above: pd.DataFrame) -> tuple[str, str]:
@@ -282,7 +307,9 @@ def _word(state: pd.Series) -> Word:
     return "inconclusive"
 
 
-def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFrame) -> str:
+def _because(
+    word: Word, best: str | None, gain: Interval, evidence: pd.DataFrame, failed: Sequence[str]
+) -> str:
     if best is None:
         return "Every model with one dimension failed to fit, so there is no yardstick for more dimensions."
     if not gain.defined:
@@ -290,18 +317,40 @@ def _because(word: Word, best: str | None, gain: Interval, evidence: pd.DataFram
     if word == "nothing to measure":
         return (
             "Knowing which model answers does not improve the prediction of held-out responses beyond noise: "
-            f"the best one-dimensional model gains {shown(gain)} over item means alone."
+            f"{one_dimension_gains(gain)}."
+        )
+    if not gain.low > 0:
+        return (
+            "These responses are too few to tell whether knowing which model answers improves predictions at "
+            f"all: {one_dimension_gains(gain)}."
         )
     if evidence.empty:
-        return (
-            "No model with more than one dimension was compared, so nothing could show that one is too few."
+        tried = (
+            f"Every model with more than one dimension failed to fit ({', '.join(map(short_label, failed))})"
+            if failed
+            else "No model with more than one dimension was compared"
         )
-    return _challenger_sentence(word, decisive(evidence))
+        return f"{tried}, so nothing could show that one is too few."
+    return _challenger_sentence(word, decisive(evidence)) + _failed_sentence(word, failed)
+
+
+def one_dimension_gains(gain: Interval) -> str:
+    """What the best one-dimensional model gains over item means, or loses."""
+    if gain.estimate > 0:
+        return f"the best one-dimensional model gains {shown(gain)} over item means alone"
+    loss = Interval(-gain.estimate, -gain.high, -gain.low)
+    return f"the best one-dimensional model predicts worse than item means alone, by {shown(loss)}"
+
+
+def _failed_sentence(word: Word, failed: Sequence[str]) -> str:
+    if not failed or word == "not supported":
+        return ""
+    return f" The fit of {', '.join(map(short_label, failed))} failed, so what that could gain is not known."
 
 
 def _challenger_sentence(word: Word, row: pd.Series) -> str:
-    by = shown(Interval(row["difference"], row["low"], row["high"]))
-    gain = f"allowing {short_label(row['challenger'])} gains {by} in held-out predictions"
+    by = Interval(row["difference"], row["low"], row["high"])
+    gain = f"allowing {short_label(row['challenger'])} {gains(by)} in held-out predictions"
     margin = f"the margin of {row['margin']:.4f}"
     if row["position"] == "above":
         sure = word == "not supported"
@@ -318,6 +367,13 @@ def _challenger_sentence(word: Word, row: pd.Series) -> str:
         f"These responses do not tell whether one dimension is enough: {gain}, and {margin} lies within that "
         "interval."
     )
+
+
+def gains(difference: Interval) -> str:
+    """That something gains, or loses, so much: the interval is turned round with the sign."""
+    if difference.estimate >= 0:
+        return f"gains {shown(difference)}"
+    return f"loses {shown(Interval(-difference.estimate, -difference.high, -difference.low))}"
 
 
 def decisive(evidence: pd.DataFrame) -> pd.Series:
@@ -360,7 +416,9 @@ def settling_factor(evidence: pd.DataFrame) -> float:
     return float(max(above.min() if len(above) else factor.max(), 1.0))
 
 
-def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, conditions: pd.DataFrame) -> str:
+def _what_would_change(
+    word: Word, gain: Interval, evidence: pd.DataFrame, conditions: pd.DataFrame, failed: Sequence[str]
+) -> str:
     state = conditions.set_index("condition")["state"]
     if word == "nothing to measure":
         return "Responses in which models differ by more than chance, on more items or with more models."
@@ -368,8 +426,14 @@ def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, condi
         return "A challenger whose interval reaches above the margin."
     if word == "not supported":
         return "Intervals of every challenger below the margin, or one over developers that includes 0."
-    if not gain.defined or evidence.empty:
-        return "A comparison of at least two splits, one sound one-dimensional fit and one challenger."
+    if not gain.defined:
+        return "A comparison of at least two splits."
+    if not gain.low > 0:
+        return (
+            "More models or more items: the interval is too wide for this question, let alone for the next."
+        )
+    if evidence.empty:
+        return "A model with several dimensions whose fit succeeds: more restarts, or fewer dimensions."
     if state[EXCEEDS] == MET:
         return (
             _OPEN_CLUSTERS if state[CLUSTERS] == OPEN else "More developers, so that the interval excludes 0."
@@ -380,9 +444,14 @@ def _what_would_change(word: Word, gain: Interval, evidence: pd.DataFrame, condi
             if state[POWERFUL] == OPEN
             else "A larger panel: this one could miss several dimensions."
         )
+    if failed and (evidence["position"] == "below").all():
+        return f"A fit of {', '.join(map(short_label, failed))} that succeeds: more restarts, say."
     factor = settling_factor(evidence)
     if not factor < OUT_OF_REACH:
-        return "Little: the gain lies so close to the margin that no panel of realistic size would place it."
+        return (
+            "No panel of realistic size: the gain lies so close to the margin that more responses would not "
+            "place it."
+        )
     times = f"{factor:.1f}" if factor < 10 else f"{factor:,.0f}"
     return (
         f"About {times} times as many responses would show on which side of the margin it lies, if the "

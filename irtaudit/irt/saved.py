@@ -19,6 +19,8 @@ FORMAT = "irtaudit-fit-result-1"
 _GROUPS = ("means", "sds", "hypers")
 _FRAMES = ("restarts", "heldout")
 _PLAIN = ("subjects", "items", "splits", "train_cells", "seed", "data_sha256", "predictor", "warnings")
+_LATER = ("test_cells",)
+"""Plain fields that files of the first releases lack."""
 
 
 def save_fit(fit: FitResult, path: str | Path) -> Path:
@@ -45,7 +47,7 @@ def save_fit(fit: FitResult, path: str | Path) -> Path:
         "format": FORMAT,
         "spec": asdict(fit.spec),
         "preset": asdict(fit.preset),
-        **{name: getattr(fit, name) for name in _PLAIN},
+        **{name: getattr(fit, name) for name in _PLAIN + _LATER},
         **{name: getattr(fit, name).to_dict("split", index=False) for name in _FRAMES},
     }
     write_arrays(Path(path), arrays | {"elbo_path": fit.elbo_path}, header)
@@ -83,6 +85,7 @@ def load_fit(path: str | Path) -> FitResult:
             fields[group][site] = array
     fields |= {name: pd.DataFrame(**header[name]) for name in _FRAMES}
     fields |= {name: _tuples(header[name]) for name in _PLAIN}
+    fields |= {name: _tuples(header.get(name, [])) for name in _LATER}
     return FitResult(
         spec=_spec(header["spec"]),
         preset=Preset(**header["preset"]),

@@ -149,8 +149,8 @@ def _fit(name="2pl", *, log_loss=(0.4, 0.5), splits=("2026", "2027"), sha="abc")
     )
     return SimpleNamespace(
         spec=spec, subjects=tuple("abc"), items=tuple("wxyz"), splits=splits, train_cells=(9, 10)[:n],
-        data_sha256=sha, predictor="plug-in", warnings=("a slope scale sits at its boundary",),
-        restarts=every, heldout=heldout,
+        test_cells=(3, 2)[:n], data_sha256=sha, predictor="plug-in", restarts=every, heldout=heldout,
+        warnings=("a slope scale sits at its boundary",),
     )  # fmt: skip
 
 
@@ -173,6 +173,33 @@ def test_compare_takes_fits_by_name():
     assert comparison.paired["difference"].tolist() == pytest.approx([-0.1])
     assert len(comparison.restarts) == 8
     assert comparison.table["note"].str.count("boundary").tolist() == [1, 1]
+
+
+def test_the_share_held_out_is_that_of_the_splits():
+    fits = {"unidimensional_1pl": _fit("1pl"), "unidimensional_2pl": _fit("2pl")}
+    assert compare(fits).test_over_train == pytest.approx(5 / 19)
+    for fit in fits.values():
+        fit.test_cells = ()
+    with pytest.raises(PlanError, match="test_fraction="):
+        compare(fits)
+    assert compare(fits, test_fraction=0.2).test_over_train == 0.25
+    with pytest.raises(PlanError, match="share above 0 and below 1"):
+        compare(fits, test_fraction=1.0)
+
+
+def test_models_with_several_dimensions_alone_are_refused():
+    fit = _fit("2pl")
+    fit.spec = ModelSpec.exploratory("2pl", 2)
+    with pytest.raises(PlanError, match="unidimensional_2pl, say"):
+        compare({fit.spec.name: fit})
+    assert compare({fit.spec.name: fit}, reference=fit.spec.name).reference == fit.spec.name
+
+
+def test_a_training_likelihood_below_a_contained_models_is_noted():
+    extra = [rows("exploratory_3d_2pl", "exploratory", 3, 0.39, train_log_lik=-2000.0)]
+    notes = panel(0.1, CHALLENGERS, extra=extra).table.set_index("model")["note"]
+    assert "training log-likelihood below that of confirmatory_kind_2pl" in notes["exploratory_3d_2pl"]
+    assert notes.drop("exploratory_3d_2pl").str.contains("training").sum() == 0
 
 
 def test_fits_of_other_data_or_splits_are_refused():

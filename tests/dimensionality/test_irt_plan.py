@@ -124,6 +124,15 @@ def test_columns_that_can_be_factors(files):
     items = pd.read_csv(files / "items.csv", index_col=0)
     assert factor_columns(items) == ["kind", "area"]
     assert factor_columns(items.assign(kind=["a", None] * 6)) == ["area"]
+    assert factor_columns(items.assign(kind=["a"] * 10 + ["b"] * 2)) == ["area"]  # too few to merge
+
+
+def test_a_model_list_needs_one_dimension():
+    with pytest.raises(PlanError, match="No model with one dimension"):
+        planned(models={"names": ["exploratory_2d_2pl"]})
+    followup = {"name": "x", "column": "kind", "leave_out": ["a"], "models": ["exploratory_2d_2pl"]}
+    with pytest.raises(PlanError, match="No model with one dimension"):
+        planned(followups=[followup])
 
 
 def test_responses_that_are_none_are_refused(tmp_path):

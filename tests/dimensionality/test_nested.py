@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from irtaudit.dimensionality.nested import failed_fits, finding_sentence, is_nested, nested_findings
+from irtaudit.dimensionality.nested import (
+    failed_fits,
+    finding_sentence,
+    is_nested,
+    lower_likelihoods,
+    nested_findings,
+)
 
 PUBLISHED = Path(__file__).parents[1] / "reference" / "harmful_refusal_by_model.csv"
 
@@ -59,8 +65,24 @@ def test_within_two_of_the_larger_sd_nothing_is_found():
     assert len(nested_findings(_table(log_loss=0.33, log_loss_sd=0.0149))) == 1
 
 
-def test_only_less_training_likelihood_is_no_finding():
-    assert nested_findings(_table(train_log_lik=-500.0)).empty
+def test_only_less_training_likelihood_is_no_failed_fit_but_told():
+    table = _table(train_log_lik=-500.0)
+    assert nested_findings(table).empty
+    (row,) = lower_likelihoods(table).to_dict("records")
+    assert row == {
+        "model": "unidimensional_2pl",
+        "nested": "unidimensional_1pl",
+        "train_log_lik": -500.0,
+        "nested_train_log_lik": -100.0,
+    }
+    assert lower_likelihoods(_table()).empty
+    assert len(lower_likelihoods(_table(train_log_lik=-100.01))) == 1
+
+
+def test_every_published_failed_fit_has_the_lower_likelihood(published):
+    lower = lower_likelihoods(published)
+    assert set(failed_fits(nested_findings(published))) <= set(lower["model"])
+    assert (lower["train_log_lik"] < lower["nested_train_log_lik"]).all()
 
 
 def test_without_a_spread_nothing_is_found():

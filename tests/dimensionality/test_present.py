@@ -78,6 +78,62 @@ def test_the_paired_card_counts_who_exceeds_the_margin():
     assert "(better in 5 of 5 splits)" in card.claim
 
 
+def test_a_loss_stands_as_a_loss_in_the_paired_card():
+    card = _by_title(present(panel(0.1, {"confirmatory_kind_2pl": -0.0089})))["Held-out comparison"]
+    assert "None gains anything; the least is lost, 0.0089, with one dimension per kind" in card.claim
+    nothing = _by_title(present(panel(-0.01, {"confirmatory_kind_2pl": -0.0089})))["Held-out comparison"]
+    assert "no margin for more" in nothing.claim
+    assert "nan" not in nothing.claim + nothing.figures[0].svg
+
+
+def test_every_interval_says_over_what_it_holds():
+    cards = _by_title(present(panel(0.1, CHALLENGERS)))
+    paired, gain = cards["Held-out comparison"], cards["Is there something to measure?"]
+    assert "for its comparison alone" in paired.caption
+    assert "alone" in paired.columns["low"]
+    assert "best of 2 was chosen" in gain.how
+    alone = panel(0.1, CHALLENGERS).by_split.query("model != 'unidimensional_1pl'")
+    card = _by_title(present(assemble(alone, restarts(alone), 0.25)))["Is there something to measure?"]
+    assert "chosen" not in card.how
+
+
+def test_what_would_be_otherwise_fits_what_was_found():
+    title = "Is there something to measure?"
+    assert "shuffled" in _by_title(present(panel(0.1, CHALLENGERS)))[title].otherwise
+    assert "shuffled" not in _by_title(present(panel(-0.01)))[title].otherwise
+    wide = _by_title(present(panel(0.005, gain_wobble=0.01)))[title]
+    assert "cannot be told" in wide.claim
+    assert "shuffled" not in wide.otherwise
+
+
+def test_fits_that_stay_below_what_they_contain_are_told():
+    sound = _by_title(present(panel(0.1, CHALLENGERS)))["Did every fit succeed?"]
+    assert "likelihood of a model contained" not in sound.claim
+    short = panel(0.1, {}, extra=[rows("exploratory_2d_2pl", "exploratory", 2, 0.4, train_log_lik=-1007.5)])
+    card = _by_title(present(short))["Did every fit succeed?"]
+    assert card.claim == (
+        "None of 3 models predicts worse than a model it contains by more than the splits vary. But 1 does "
+        "not reach the training likelihood of a model contained, by up to 7.5 nats (2 free dimensions, 2PL, "
+        "below one dimension, 2PL)."
+    )
+    assert card.table["finding"].tolist() == ["lower training likelihood"]
+    assert any("less well than a model they contain" in claim for claim in _limits(present(short)))
+    failed = panel(0.1, {}, extra=[rows("exploratory_2d_2pl", "exploratory", 2, 0.5, train_log_lik=-2000.0)])
+    assert (
+        _by_title(present(failed))["Did every fit succeed?"].claim == "1 of 3 fits failed and none overfit."
+    )
+
+
+def test_a_score_counts_the_items_that_the_screen_drops(matrix, full):
+    given = ResponseMatrix.from_array(
+        np.hstack([matrix.responses, np.zeros((50, 8))]), subjects=matrix.subjects.index
+    )
+    sections = present(panel(0.1, CHALLENGERS), full=full, matrix=matrix, given=given)
+    table = _by_title(sections)["Models"].table
+    expected = pd.Series(given.responses.mean(axis=1), given.subjects.index).reindex(table.index)
+    assert table["score"].tolist() == pytest.approx(expected.tolist())
+
+
 def test_without_challengers_or_gain_no_card_pretends():
     sections = present(panel(-0.01))
     assert sections[0].verdict.word == "nothing to measure"
@@ -89,6 +145,7 @@ def test_restarts_are_said_to_dominate_only_where_they_do():
     comparison = panel(0.1, CHALLENGERS)
     claim = _by_title(present(comparison))["Restart agreement"].claim
     assert "log-loss of 3 restarts has an SD of 0.0002 nats" in claim
+    assert "which is 2 free dimensions, 2PL, below" in claim
     assert "below the margin of 0.0020" in claim
     assert "Every restart of one dimension per kind, 2PL predicts better" in claim
     wide = assemble(comparison.by_split, restarts(comparison.by_split, spread=0.05), 0.25)
@@ -146,7 +203,8 @@ def test_factor_correlations_name_the_lowest_pair(full, matrix):
     low = table.sort_values("correlation").iloc[0]
     assert f"{low['population_low']:.2f} to {low['population_high']:.2f}" in card.claim
     value = full["confirmatory_kind_2pl"].factor_correlations.loc["a", "b"]
-    assert f"{value:.2f} (a with b;" in card.claim
+    assert f"the two abilities correlate {value:.2f} (95 % interval" in card.claim
+    assert "median" not in card.claim
     assert f".{round(value * 100):02d}" in card.figures[0].svg
 
 

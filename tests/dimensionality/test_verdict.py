@@ -4,7 +4,7 @@ import pytest
 from comparison_panels import panel, restarts, rows
 
 from irtaudit.dimensionality.compare import assemble
-from irtaudit.dimensionality.verdict import MARGIN_SHARE, decisive, judge, settling_factor
+from irtaudit.dimensionality.verdict import MARGIN_SHARE, decisive, gains, judge, settling_factor
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval
 
@@ -46,8 +46,8 @@ def test_a_gain_below_zero_is_nothing_to_measure():
 
 def test_the_gain_is_held_to_the_level_of_choosing_among_several_models():
     """Two candidates: t(4, 1 - .05/4) = 3.495, one: 2.776; this gain lies between the two half-widths."""
-    half = np.sqrt(2.5 * 0.45) * 0.01
-    comparison = panel(3.1 * half, {}, gain_wobble=0.01)
+    half = np.sqrt(2.5 * 0.45) * 0.001
+    comparison = panel(3.1 * half, {}, gain_wobble=0.001)
     assert judge(comparison).word == "nothing to measure"
     alone = comparison.by_split[comparison.by_split["model"] != "unidimensional_1pl"]
     assert judge(assemble(alone, restarts(alone), 0.25)).word == "inconclusive"
@@ -140,14 +140,66 @@ def test_without_item_means_there_is_no_verdict():
         judge(assemble(rest, restarts(rest), 0.25))
 
 
-def test_when_every_single_dimension_failed():
+def test_without_a_model_of_one_dimension_there_is_no_verdict():
     broken = pd.concat(
         [rows("item_means", "baseline", 0, 0.5), rows("confirmatory_kind_2pl", "confirmatory", 3, 0.3)],
         ignore_index=True,
     )
-    verdict = judge(assemble(broken, restarts(broken), 0.25))
-    assert (verdict.word, verdict.best) == ("inconclusive", None)
-    assert "no yardstick" in verdict.because
+    with pytest.raises(PlanError, match="No model with one dimension is among confirmatory_kind_2pl"):
+        judge(assemble(broken, restarts(broken), 0.25))
+
+
+def test_a_wide_interval_is_inconclusive_not_nothing():
+    """Gain .005, half-width 3.495 x .01 x sqrt(2.5 x .45) = .037: it holds 0, and gains that would matter."""
+    comparison = panel(0.005, {"confirmatory_kind_2pl": FAR}, gain_wobble=0.01)
+    verdict = judge(comparison, power=1.0, cluster_intervals={"confirmatory_kind_2pl": ABOVE_ZERO})
+    assert verdict.word == "inconclusive"
+    assert _state(verdict)[0] == "open"
+    assert "too few to tell" in verdict.because
+    assert "More models or more items" in verdict.what_would_change
+    below = judge(panel(-0.005, {"confirmatory_kind_2pl": FAR}, gain_wobble=0.01))
+    assert below.word == "inconclusive"
+    assert "predicts worse than item means alone, by 0.0050 nats" in below.because
+
+
+def test_nothing_to_measure_holds_no_gain_that_would_matter():
+    """The line is a fiftieth of the log-loss of item means, .01 here."""
+    half = 3.4954 * np.sqrt(2.5 * 0.45)
+    for high, word in ((0.0099, "nothing to measure"), (0.0101, "inconclusive")):
+        wobble = (high - 0.001) / half
+        assert judge(panel(0.001, {}, gain_wobble=wobble)).word == word
+
+
+def test_where_one_dimension_gains_nothing_there_is_no_margin():
+    verdict = judge(panel(-0.01, {"confirmatory_kind_2pl": NOTHING}))
+    assert np.isnan(verdict.margin)
+    assert verdict.evidence["position"].tolist() == ["across"]
+
+
+def test_failed_challengers_are_said_to_have_failed():
+    # one dimension inside: the bigger model fits the training cells worse and predicts worse
+    lost = rows("exploratory_3d_2pl", "exploratory", 3, 0.45, train_log_lik=-2000.0)
+    alone = judge(panel(0.1, extra=[lost]), power=0.99)
+    assert (alone.word, len(alone.evidence)) == ("inconclusive", 0)
+    assert "Every model with more than one dimension failed to fit (3 free dimensions)" in alone.because
+    assert "fit succeeds" in alone.what_would_change
+    assert "failed fits: exploratory_3d_2pl" in alone.conditions["detail"].iloc[1]
+    partly = judge(panel(0.1, {"confirmatory_kind_2pl": NOTHING}, extra=[lost]), power=0.99)
+    assert "The fit of 3 free dimensions failed" in partly.because
+    assert "A fit of 3 free dimensions that succeeds" in partly.what_would_change
+
+
+def test_a_loss_is_not_called_a_gain():
+    verdict = judge(panel(0.1, {"confirmatory_kind_2pl": -0.0089}), power=0.9)
+    assert "one dimension per kind loses 0.0089 nats per response (95 % interval 0.007" in verdict.because
+    assert gains(Interval(-0.01, -0.03, 0.01)) == (
+        "loses 0.0100 nats per response (95 % interval \N{MINUS SIGN}0.0100 to 0.0300)"
+    )
+
+
+def test_no_number_of_responses_is_said_where_none_would_settle_it():
+    verdict = judge(panel(0.1, {"confirmatory_kind_2pl": 0.002001}))
+    assert verdict.what_would_change.startswith("No panel of realistic size")
 
 
 def test_the_deciding_challenger():
