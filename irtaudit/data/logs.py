@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -15,8 +16,13 @@ from irtaudit.errors import DataError
 SCORED, UNSCORED, ERROR, CANCELLED = "scored", "unscored", "error", "cancelled"
 STATUSES = (SCORED, UNSCORED, ERROR, CANCELLED)
 MOST_TRIALS = 2**31
+"""Trials of an item are numbered below this."""
+
 LONGEST_LABEL = 200
 """Answers longer than this are free text, not labels, and are left out of the rows."""
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What would steer a terminal, break a line of a message, or cannot be written as UTF-8."""
 
 
 class Answer(NamedTuple):
@@ -126,11 +132,13 @@ class Collector:
         Raises
         ------
         DataError
-            If there is nothing at all.
+            If there is nothing at all, or the name of a model, task or metric would steer a terminal.
         """
         if not self.answers:
             reasons = [f"{file.file}: {file.reason or file.status}" for file in self.files]
             raise DataError(f"{self.source} holds no samples ({listed(reasons, 3) or 'no log files'})")
+        for kind in ("model", "task", "metric"):
+            _refuse_unprintable({getattr(answer, kind) for answer in self.answers}, kind, self.source)
         columns = dict(zip(Answer._fields, map(list, zip(*self.answers, strict=True)), strict=True))
         return Logs(
             rows=_frame(columns),
@@ -140,6 +148,12 @@ class Collector:
             source=self.source,
             notes=tuple(self.notes),
         )
+
+
+def _refuse_unprintable(names: Iterable[str], kind: str, source: str) -> None:
+    odd = sorted(name for name in names if _UNPRINTABLE.search(name))
+    if odd:
+        raise DataError(f"{source}: the {kind} {odd[0]!a} has a character that cannot be shown; rename it")
 
 
 def label(text: object) -> str | None:

@@ -550,6 +550,21 @@ def test_globs_find_what_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_logs("a/**b")
 
 
+@pytest.mark.parametrize(
+    "odd", ["\x1b[2J", "\n", "\0", "\u202e", "\ud800"], ids=["escape", "line", "nul", "order", "half"]
+)
+def test_names_that_would_steer_a_terminal_or_break_a_line_are_refused(helm: Path, odd: str) -> None:
+    spec = helm / RUN / "run_spec.json"
+    change(spec, lambda content: content["adapter_spec"].update(model=f"a{odd}b"))
+    with pytest.raises(DataError, match=r"the model '.*' has a character that cannot be shown") as caught:
+        read_logs(helm)
+    assert odd not in str(caught.value)
+    assert str(helm) in str(caught.value)
+    change(spec, lambda content: content.update(adapter_spec={"model": "m"}, name=f"x{odd}:model=m"))
+    with pytest.raises(DataError, match=r"the task '.*' has a character that cannot be shown"):
+        read_logs(helm)
+
+
 def test_selecting_what_is_not_there_lists_what_is() -> None:
     logs = read_logs(FIXTURES / "lm_eval")
     with pytest.raises(DataError, match="has no task 'gsm8k'; it has 'sums_gen', 'sums_mc'"):
