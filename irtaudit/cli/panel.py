@@ -118,11 +118,15 @@ def _progress(silent: bool) -> Iterator[Progress | None]:
 
 
 def _tell(result: PanelAudit, report: Path) -> None:
+    from irtaudit.panel.evidence import second_panel_claim
+
     verdict = result.verdict
     click.echo(f"{result.plan.reading}: {click.style(verdict.word, bold=True)}")
     click.echo(f"  {verdict.because}")
     for headline in verdict.benchmarks["headline"]:
         click.echo(f"  - {headline}")
+    if result.comparison is not None:
+        click.echo(f"  {second_panel_claim(result)}")
     for warning in result.warnings:
         click.echo(f"irtaudit: warning: {warning}", err=True)
     click.echo(f"Report: {report}")

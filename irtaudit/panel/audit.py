@@ -177,7 +177,8 @@ def audit_panel(
     begin("Organizations")
     within, within_means, no_within = within_organizations(panel, plan)
     groups, residuals, no_groups = organization_differences(panel, plan)
-    comparison = None if against is None else compare_panels(panel, screen_panel(against, plan).panel, plan)
+    second = None if against is None else screen_panel(against, plan)
+    comparison = None if second is None else compare_panels(panel, second.panel, plan)
     begin("Verdicts")
     reasons = [
         *metrics.not_tested,
@@ -218,7 +219,11 @@ def audit_panel(
         comparison=comparison,
         verdict=judge(panel, plan, table, metrics.against, reasons),
         not_tested=_gathered(reasons),
-        warnings=(*screened.warnings, *doubts(panel, plan, table, tested)),
+        warnings=(
+            *screened.warnings,
+            *doubts(panel, plan, table, tested),
+            *([] if second is None else [f"Second panel: {warning}" for warning in second.warnings]),
+        ),
         seconds=time.monotonic() - started,
     )
 

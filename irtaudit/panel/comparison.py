@@ -12,17 +12,20 @@ from irtaudit.data.panel import ScorePanel
 from irtaudit.data.responses import listed
 from irtaudit.panel.associations import adjusted_by_family, planned
 from irtaudit.panel.estimands import (
+    MIN_MODELS,
     Association,
     NotTested,
     Sample,
     evaluate,
     label,
+    models,
     point,
     sample,
     stream,
     untestable,
 )
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
+from irtaudit.panel.words import joined
 from irtaudit.stats.bootstrap import Counts, percentile_interval, stratified_draws, two_sided_p
 
 CHANGES = [
@@ -83,7 +86,10 @@ class Comparison:
 
 
 def compare_panels(first: ScorePanel, second: ScorePanel, plan: PanelPlan) -> Comparison:
-    """Every planned correlation that both panels have.
+    """Every planned correlation of the first panel in both.
+
+    The panels must differ in no model or in five: over fewer the bootstrap finds changes that are none (one
+    more model: in a quarter of simulated panels, ``experiments/agent_safety_panel``).
 
     Parameters
     ----------
@@ -92,10 +98,9 @@ def compare_panels(first: ScorePanel, second: ScorePanel, plan: PanelPlan) -> Co
     plan : PanelPlan
     """
     wanted = [one for kind, several in planned(first).items() if kind != "anchors" for one in several]
-    shared = [one for one in wanted if _columns(one) <= {*second.scores.columns, CAPABILITY}]
     changes, matched, lost = [], [], []
-    for one in shared:
-        reason = untestable(first, one) or untestable(second, one)
+    for one in wanted:
+        reason = untestable(first, one) or _untestable_there(first, second, one) or _alike(first, second, one)
         if reason:
             lost.append(NotTested("two panels", label(first, one), reason))
             continue
@@ -116,8 +121,22 @@ def compare_panels(first: ScorePanel, second: ScorePanel, plan: PanelPlan) -> Co
     )
 
 
-def _columns(one: Association) -> set[str]:
-    return {one.x, one.y}
+def _untestable_there(first: ScorePanel, second: ScorePanel, one: Association) -> str:
+    """Why a correlation cannot be asked of the second panel; "" when it can."""
+    missing = [first.label(name) for name in (one.x, one.y) if name not in (*second.scores, CAPABILITY)]
+    reason = f"models do not differ in {joined(missing)}" if missing else untestable(second, one)
+    return f"in the second panel {reason}" if reason else ""
+
+
+def _alike(first: ScorePanel, second: ScorePanel, one: Association) -> str:
+    """Why a handful of models that one panel alone has gives no interval; "" when there are enough, or none."""
+    names = [sample(panel, one).scores.index for panel in (first, second)]
+    n = len(names[0].symmetric_difference(names[1]))
+    if not 0 < n < MIN_MODELS:
+        return ""
+    return (
+        f"only {models(n)} differ{'s' if n == 1 else ''} between the panels, at least {MIN_MODELS} are needed"
+    )
 
 
 def _change(pair: tuple[Sample, Sample], one: Association, plan: PanelPlan) -> dict[str, Any]:

@@ -566,21 +566,31 @@ def _cluster_text(result: PanelAudit) -> str:
     )
 
 
-def _second_panel(result: PanelAudit) -> list[Section]:
+def second_panel_claim(result: PanelAudit) -> str:
+    """How many correlations change between two panels, and which most; "" without a second panel."""
     comparison = result.comparison
-    if comparison is None or comparison.changes.empty:
-        return []
+    if comparison is None:
+        return ""
     table = comparison.changes
+    if table.empty:
+        return "No correlation can be compared with the second panel."
     (row,) = records(table.loc[table["change"].abs().sort_values().index[::-1]].nsmallest(1, "p"))
     name = label(result.panel, Association(row["x"], row["y"], row["given"] != "")).replace(" ~ ", " and ")
     clear = int((table["p_adjusted"] < 0.05).sum())
-    shown = table[table["given"] == ""].head(MAX_ROWS)
-    claim = (
+    return (
         f"{clear or 'None'} of {len(table)} correlations change{'s' if clear == 1 else ''} between the two "
         f"panels, once corrected for their number; the clearest change is {rho_text(row['change'])} for "
         f"{name} ({rho_text(row['rho_first'])} on {models(row['n_first'])}, {rho_text(row['rho_second'])} on "
         f"{row['n_second']}; 95 % interval {span(row['low'], row['high'])}, {p_text(row['p'])})."
     )
+
+
+def _second_panel(result: PanelAudit) -> list[Section]:
+    comparison, claim = result.comparison, second_panel_claim(result)
+    if comparison is None or comparison.changes.empty:
+        return []
+    table = comparison.changes
+    shown, design = table[table["given"] == ""].head(MAX_ROWS), str(table["design"].iloc[0])
     return [
         card(
             result,
@@ -598,7 +608,7 @@ def _second_panel(result: PanelAudit) -> list[Section]:
                     lines={"no change": 0.0},
                 )
             ],
-            how=f"{SHARED[row['design']]} {result.plan.resampling.bootstrap:,} draws; p corrected "
+            how=f"{SHARED[design]} {result.plan.resampling.bootstrap:,} draws; p corrected "
             f"({result.plan.multiplicity.method}).",
             otherwise="An interval of the change that excludes zero.",
             table=table,

@@ -19,7 +19,8 @@ READING = "Each of these scores can stand for safety"
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Draws = Annotated[int, Field(ge=100, le=1_000_000)]
-Pair = Annotated[tuple[float, float], Strict(False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Pair = Annotated[tuple[Finite, Finite], Strict(False)]
 Names = Annotated[tuple[str, ...], Strict(False)]
 Family = Literal["between", "capability", "criterion", "contrasts", "groups", "panels"]
 
@@ -100,6 +101,8 @@ class Column(Part):
     def _consistent(self) -> Column:
         if self.scale is not None and not self.scale[0] < self.scale[1]:
             raise ValueError(f"scale {list(self.scale)} must go from the lowest to the highest number")
+        if " ~ " in self.label or self.label.endswith(f"| {CAPABILITY}"):
+            raise ValueError(f"label {self.label!r} reads like a correlation (~) or a partial one (|)")
         if self.published is not None and (self.positives is None or self.negatives is None):
             raise ValueError("counts follow from published values only with positives and negatives given")
         return self
@@ -206,6 +209,14 @@ class Contrast(Part):
     second: str
     given_capability: bool = False
 
+    @model_validator(mode="after")
+    def _different(self) -> Contrast:
+        if len({self.of, self.first, self.second}) < 3:
+            raise ValueError(
+                f"of, first and second must be three scores, found {self.of}, {self.first}, {self.second}"
+            )
+        return self
+
 
 class Coding(Part):
     """Codes that several coders gave to the columns.
@@ -283,6 +294,10 @@ class PanelPlan(Plan):
             raise ValueError(f"columns: {CAPABILITY!r} names the composite of the anchors; rename the column")
         if not any(column.role == "benchmark" for column in self.columns.values()):
             raise ValueError("columns: none has the role 'benchmark'; there is nothing to audit")
+        labels = [column.label or name for name, column in self.columns.items()] + [CAPABILITY]
+        for what, names in (("columns: the label", labels), ("structure: the column", list(self.structure))):
+            if repeated := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"{what} {repeated[0]!r} is given twice; each needs its own")
         named = [*self.structure, *(name for c in self.contrasts or () for name in (c.of, c.first, c.second))]
         unknown = sorted(set(named) - {*self.columns, CAPABILITY})
         if unknown:

@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 from panel_simulation import normal_columns, panel_of, plan_for, spearman_of
 
+from irtaudit.panel.audit import audit_panel
 from irtaudit.panel.comparison import compare_panels, matched_subsets
+from irtaudit.panel.evidence import second_panel_claim
 from irtaudit.panel.plan import CAPABILITY
+from irtaudit.panel.screen import screen_panel
 from irtaudit.stats.multiplicity import adjusted
 
 ROLES = {"mmlu": "anchor", "a": "benchmark", "b": "benchmark"}
@@ -115,4 +118,40 @@ def test_what_one_panel_lacks_is_not_compared() -> None:
     short = panel_of({name: values[:4] for name, values in draw(10, 0.0, 14).items()}, PLAN)
     found = compare_panels(small, short, PLAN)
     assert found.changes.empty
-    assert {one.reason.split(",")[0] for one in found.not_tested} >= {"4 models have both scores"}
+    assert {one.reason.split(",")[0] for one in found.not_tested} >= {
+        "in the second panel 4 models have both scores"
+    }
+
+
+def test_what_the_second_panel_cannot_say_is_named() -> None:
+    small = draw(20, 0.5, 7)
+    second = screen_panel(panel_of({**small, "a": np.full(20, 0.5)}, PLAN), PLAN).panel
+    found = compare_panels(panel_of(small, PLAN), second, PLAN)
+    assert found.changes["y"].tolist() == ["b"]
+    assert ("capability ~ a", "in the second panel models do not differ in a") in {
+        one[1:] for one in found.not_tested
+    }
+
+
+def test_doubts_about_the_second_panel_are_told() -> None:
+    small = draw(20, 0.5, 8)
+    twice = joined(small, {name: values[:6] for name, values in small.items()})
+    result = audit_panel(panel_of(small, PLAN), PLAN, against=panel_of(twice, PLAN))
+    assert any(
+        one.startswith("Second panel: 'model_00', 'model_20' have the same score") for one in result.warnings
+    )
+    assert second_panel_claim(result).startswith("None of 4 correlations change between the two panels")
+    bare = panel_of({name: values[:2] for name, values in small.items()}, PLAN)
+    nothing = audit_panel(panel_of(small, PLAN), PLAN, against=bare)
+    assert second_panel_claim(nothing) == "No correlation can be compared with the second panel."
+
+
+@pytest.mark.parametrize(("more", "answered"), [(0, True), (1, False), (4, False), (5, True)])
+def test_a_handful_of_other_models_gives_no_interval(more: int, answered: bool) -> None:
+    large = draw(20 + more, 0.5, 9)
+    small = {name: values[:20] for name, values in large.items()}
+    found = compare_panels(panel_of(small, PLAN), panel_of(large, PLAN), PLAN)
+    assert (len(found.changes) > 0) == answered
+    if not answered:
+        assert found.not_tested[0].reason.startswith(f"only {more} model")
+        assert found.not_tested[0].reason.endswith("between the panels, at least 5 are needed")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import math
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -216,3 +217,23 @@ def test_default_contrasts() -> None:
     assert plan_for({"a": "benchmark", "b": "benchmark"}).all_contrasts() == ()
     crossed = plan_for({"a": "benchmark", "m": "anchor", "x": "criterion", "y": "criterion"}).all_contrasts()
     assert [(c.of, c.given_capability) for c in crossed] == [(CAPABILITY, False), ("a", True)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"structure": ["a", "a", "b"]}, "structure: the column 'a' is given twice"),
+        ({"a": {"label": "b"}}, "columns: the label 'b' is given twice"),
+        ({"a": {"label": "capability"}}, "columns: the label 'capability' is given twice"),
+        ({"a": {"label": "b | capability"}}, "label 'b | capability' reads like a correlation"),
+        ({"a": {"label": "b ~ c"}}, "label 'b ~ c' reads like a correlation"),
+        ({"a": {"scale": [0, math.inf]}}, "columns.a.scale.1: found inf"),
+        ({"contrasts": [{"of": "capability", "first": "a", "second": "a"}]}, "must be three scores"),
+        ({"contrasts": [{"of": "a", "first": "a", "second": "b"}]}, "must be three scores"),
+    ],
+)
+def test_a_plan_that_means_nothing_is_refused(change: dict[str, Any], said: str) -> None:
+    column = change.pop("a", {})
+    with pytest.raises(PlanError) as caught:
+        plan_for({"a": {"role": "benchmark", **column}, "b": "benchmark", "mmlu": "anchor"}, **change)
+    assert said in str(caught.value)
