@@ -96,7 +96,7 @@ UNIFORM = ("mh", "logistic", "mh_z", "score")
 
 def _grid() -> tuple[Condition, ...]:
     plain = Condition("no difference", 400)
-    fewer = replace(plain, panels=100)
+    fewer = replace(plain, panels=60)
     planted = Condition("40 vs 40, 2.5 logits", 150, 40, 40, 0, shifted=8, power=3, screens=UNIFORM)
     small = replace(planted, panels=100, reference=21, focal=11, others=49)
     families = replace(plain, panels=200, focal=12, others=48, family_size=3, clustered=True)
@@ -109,20 +109,20 @@ def _grid() -> tuple[Condition, ...]:
         replace(families, name="families of three, SD 1.5", family_sd=1.5),
         planted,
         replace(small, name="21 vs 11, 2.5 logits"),
-        replace(small, name="21 vs 11, 4 logits", shift=4.0),
-        replace(planted, name="40 vs 40, 2.5 logits, one-sided", panels=100, one_sided=True, power=0),
+        replace(small, name="21 vs 11, 4 logits", panels=60, shift=4.0),
+        replace(planted, name="40 vs 40, 2.5 logits, one-sided", panels=60, one_sided=True, power=0),
         replace(fewer, name="difference 1.5 SD", difference=1.5),
-        replace(families, name="families of three, SD 0.5", panels=100, family_sd=0.5),
-        replace(families, name="families of three, SD 1", panels=100, family_sd=1.0),
+        replace(families, name="families of three, SD 0.5", panels=60, family_sd=0.5),
+        replace(families, name="families of three, SD 1", panels=60, family_sd=1.0),
         replace(
-            fewer, name="12 vs 8 of 40, 150 items", panels=200, reference=12, focal=8, others=20, items=150
+            fewer, name="12 vs 8 of 40, 150 items", panels=100, reference=12, focal=8, others=20, items=150
         ),
         replace(fewer, name="48 vs 33 of 81", reference=48, focal=33, others=0, difference=0.9),
-        replace(fewer, name="60 vs 60 of 200", panels=60, reference=60, focal=60, others=80, difference=0.5),
+        replace(fewer, name="60 vs 60 of 200", panels=40, reference=60, focal=60, others=80, difference=0.5),
         replace(guessing, name="guessing .2, fitted 2PL"),
         replace(guessing, name="guessing .2, fitted 3PL", family="3pl"),
         *(
-            replace(c, name=f"{c.name}, penalty {penalty:g}", panels=60, penalty=penalty, screens=logistic)
+            replace(c, name=f"{c.name}, penalty {penalty:g}", panels=40, penalty=penalty, screens=logistic)
             for penalty in (0.1, 0.3, 3.0, 10.0)
             for c in (plain, replace(planted, power=0))
         ),
