@@ -250,7 +250,7 @@ def _of_responses(
     return Description(
         str(path),
         kind,
-        {**facts, **_facts(matrix)},
+        {**facts, **_facts(matrix), **_repeats(matrix, kind, chosen, open_questions)},
         _command("audit", path, needed),
         matrix,
         open_questions,
@@ -295,6 +295,27 @@ def _facts(matrix: ResponseMatrix) -> dict[str, Any]:
             facts[f"{axis}s without responses"] = _some(table.index[np.flatnonzero(empty)])
         if len(table.columns):
             facts[f"{axis} covariates"] = ", ".join(map(str, table.columns))
+    return facts
+
+
+def _repeats(
+    matrix: ResponseMatrix, kind: str, options: Mapping[str, Any], undecided: Mapping[str, str]
+) -> dict[str, str]:
+    """What is there twice: cells, where a file can say a cell twice, and whole rows of responses."""
+    facts: dict[str, str] = {}
+    if "trials" in undecided:
+        facts["repeated cells"] = "some, see below"
+    elif options.get("trials"):
+        facts["repeated cells"] = f"counted by the rule {options['trials']!r}"
+    elif kind.startswith(("a long table", "logs")):
+        facts["repeated cells"] = "none"
+    answered = np.flatnonzero(matrix.observed.any(axis=1))
+    rows = [
+        row.tobytes() for row in np.where(matrix.observed, matrix.responses, 2).astype(np.uint8)[answered]
+    ]
+    alike = matrix.subjects.index[answered[pd.Series(rows, dtype=object).duplicated().to_numpy()]]
+    if len(alike):
+        facts["subjects that answered as another did"] = _some(alike)
     return facts
 
 

@@ -70,12 +70,14 @@ def test_open_questions_are_listed_and_answered_by_an_example(tmp_path: Path) ->
     assert "line 2, column 'score': found '0.5'" in found.undecided["pass_at"]
     assert "1 cell(s) are given more than once" in found.undecided["trials"]
     assert found.facts["subject column"] == "model"
+    assert found.facts["repeated cells"] == "some, see below"
     options = shlex.split(found.next)
     assert options == ["irtaudit", "audit", str(path), "--pass-at", "1.0", "--trials", "first"]
     assert found.matrix is not None
     assert found.matrix.sha256 == read_responses(path, pass_at=1.0, trials="first").sha256
     decided = describe(path, pass_at=0.5, trials="majority")
     assert not decided.undecided
+    assert decided.facts["repeated cells"] == "counted by the rule 'majority'"
     assert decided.next.endswith("--pass-at 0.5 --trials majority")
 
 
@@ -86,6 +88,26 @@ def test_a_table_that_could_be_two_things(tmp_path: Path) -> None:
     assert list(found.undecided) == ["layout"]
     assert found.kind == "a long table (text)"
     assert found.next.endswith("--from long")
+
+
+def test_repeated_cells_and_subjects_are_counted(tmp_path: Path) -> None:
+    cells = [
+        [1, 0, np.nan, 1],
+        [1, 0, np.nan, 1],
+        [1, 0, 0, 1],
+        [1, 0, np.nan, 1],
+        [np.nan] * 4,
+        [np.nan] * 4,
+    ]
+    write_responses(ResponseMatrix.from_array(cells, subjects=list("abcdef")), tmp_path / "x", "long-csv")
+    found = describe(tmp_path / "x")
+    assert found.facts["repeated cells"] == "none"
+    assert found.facts["subjects that answered as another did"] == "2 ('b', 'd')"
+    other = ResponseMatrix.from_array([[1, 0], [0, 1]])
+    write_responses(other, tmp_path / "y", "wide-csv")
+    assert not {"subjects that answered as another did", "repeated cells"} & set(
+        describe(tmp_path / "y").facts
+    )
 
 
 def test_logs_list_their_tasks_and_metrics() -> None:
