@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irtaudit.cli.reading import PLACE
+from irtaudit.cli.reading import PLACE, WORDS
 
 if TYPE_CHECKING:
     from irtaudit.protocol.audit import ProtocolAudit
@@ -32,7 +32,9 @@ READING = "The scores show the intended capability"
     show_default=True,
     help="Folder for the report and its tables.",
 )
-@click.option("--reading", default=READING, show_default=True, help="The reading under test, in your words.")
+@click.option(
+    "--reading", type=WORDS, default=READING, show_default=True, help="The reading under test, in your words."
+)
 @click.option(
     "--judge",
     "judge_name",
@@ -180,7 +182,7 @@ def _report(
 ) -> None:
     from irtaudit.data.outputs import filling
     from irtaudit.protocol.calibration import calibrate
-    from irtaudit.protocol.output import summary_of, write_results
+    from irtaudit.protocol.output import OPTIONAL_TABLES, summary_of, write_results
     from irtaudit.protocol.present import GLOSSARY, present, verdict_of
     from irtaudit.protocol.results import tables, traces_table
     from irtaudit.report.page import write_report
@@ -191,6 +193,8 @@ def _report(
     spent = {**(budget.summary() if audit.judge.remembered else {}), "seconds": round(seconds, 1)}
     more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
     with filling(out, "protocol"):
+        for name in OPTIONAL_TABLES:  # of an earlier run with other options
+            (out / f"{name}.csv").unlink(missing_ok=True)
         write_results(audit, out, **shown, **more)
         sections = present(audit, reading=reading, **shown, **more)
         page = write_report(sections, out, title=title, command=_command_line(), glossary=GLOSSARY)

@@ -20,6 +20,7 @@ from irtaudit.protocol.present import Verdict, verdict_of
 from irtaudit.protocol.results import IntervalKind, tables
 
 SCHEMA_VERSION = 1
+OPTIONAL_TABLES = ("recall_probe", "calibration", "reliability")
 
 
 def write_results(

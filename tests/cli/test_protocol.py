@@ -136,6 +136,13 @@ def test_scores_of_a_log_without_any_come_from_a_table(
     assert (trace["score"], trace["exposures"]) == (0.5, "invalid_scoring_path")
 
 
+def test_tables_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
+    assert irtaudit("protocol", "--demo", "--quiet", "--out", tmp_path / "out", "--probe", 1) == 0
+    assert (tmp_path / "out" / "recall_probe.csv").exists()
+    assert irtaudit("protocol", "--demo", "--quiet", "--out", tmp_path / "out") == 0
+    assert not (tmp_path / "out" / "recall_probe.csv").exists()
+
+
 def test_without_clean_runs_there_is_no_probe_and_still_a_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

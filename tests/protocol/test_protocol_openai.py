@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -170,6 +173,29 @@ def test_a_slow_stream_does_not_outlast_the_timeout() -> None:
         asked(server.url, timeout=0.4, tries=2)
     assert time.monotonic() - began < 6
     assert len(server.requests) == 2
+
+
+def test_headers_without_end_do_not_outlast_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        connections: list[socket.socket] = []
+        over = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            connections.append(connection)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Word: ")
+            with suppress(OSError):
+                while not over.wait(0.05):
+                    connection.sendall(b"a")
+
+        threading.Thread(target=drip, daemon=True).start()
+        began = time.monotonic()
+        with pytest.raises(NoAnswerError, match=r"more than 0\.4 s for one answer"):
+            asked(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.4, tries=1)
+        assert time.monotonic() - began < 5
+        over.set()
+        for connection in connections:
+            connection.close()
 
 
 def test_a_flood_is_cut_off() -> None:

@@ -6,7 +6,10 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from concurrent.futures import Future
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
 
 import httpx
 
@@ -22,6 +25,8 @@ from irtaudit.protocol.judges.conversation import (
     converse,
     prompt_sha256,
 )
+
+Result = TypeVar("Result")
 
 DEFAULT_URL = "https://api.openai.com/v1"
 MAX_RESPONSE = 8 * 2**20
@@ -126,7 +131,8 @@ class _Server:
                 wait *= 2
             self._budget.start()
             try:
-                status, content, asked = self._once(self._with_schema(body))
+                asking = partial(self._once, self._with_schema(body))
+                status, content, asked = _within(self._timeout, asking)
             except (httpx.TransportError, httpx.StreamError, TimeoutError) as error:
                 why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
                 continue
@@ -152,14 +158,14 @@ class _Server:
         return {**body, "response_format": {"type": "json_schema", "json_schema": schema}}
 
     def _once(self, body: Mapping[str, Any]) -> tuple[int, bytes, float]:
-        """Status, content and the wait the server asks for, within the time and size allowed."""
+        """Status, content and the wait the server asks for, within the size allowed."""
         end = time.monotonic() + self._timeout
         content = b""
         with self._client.stream("POST", self._url, json=body) as response:
             for chunk in response.iter_bytes():
                 content += chunk
-                if time.monotonic() > end:
-                    raise TimeoutError(f"more than {self._timeout:g} s for one answer")
+                if time.monotonic() > end:  # nobody waits any more
+                    raise TimeoutError
                 if len(content) > MAX_RESPONSE:
                     raise NoAnswerError(f"the server sent more than {MAX_RESPONSE:,} bytes")
             return response.status_code, content, _seconds(response.headers.get("retry-after"))
@@ -173,6 +179,26 @@ class _Server:
                 "check OPENAI_BASE_URL, OPENAI_API_KEY and --model"
             )
         raise NoAnswerError(f"the server refused the request (status {status})")
+
+
+def _within(seconds: float, work: Callable[[], Result]) -> Result:
+    """The result of work that may take so long and no longer, whatever it waits for.
+
+    The client's own time-outs are for one piece of a response each; a server may send endless small ones.
+    """
+    waited: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            waited.set_result(work())
+        except Exception as error:  # it is raised again where the result is waited for
+            waited.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return waited.result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"more than {seconds:g} s for one answer") from None
 
 
 def _message(turn: Turn) -> dict[str, Any]:
