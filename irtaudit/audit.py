@@ -232,6 +232,8 @@ def run_audit(
     from irtaudit.irt.fit import fit_all
 
     started = time.monotonic()
+    if not claim.strip():
+        raise PlanError("The reading under test is blank; say it in words: Score = one ability.")
     screened = screen(matrix)
     kept = screened.matrix
     _check_size(kept)

@@ -90,7 +90,7 @@ def make_plan(values: Mapping[str, Any], schema: type[P], *, where: str = "plan"
         return schema.model_validate(dict(values))
     except ValidationError as error:
         faults = [_fault(one, schema) for one in error.errors()]
-        raise PlanError("\n  ".join([f"{where} is not a {_kind_of(schema)} plan:", *faults])) from None
+        raise PlanError("\n  ".join([f"{where} is not {_kind_of(schema)} plan:", *faults])) from None
 
 
 def canonical_json(plan: Plan) -> str:
@@ -128,7 +128,8 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _kind_of(schema: type[Plan]) -> str:
-    return " or ".join(map(str, get_args(schema.model_fields["kind"].annotation))) or "valid"
+    kind = " or ".join(map(str, get_args(schema.model_fields["kind"].annotation))) or "valid"
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _fault(error: Any, schema: type[Plan]) -> str:

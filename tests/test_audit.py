@@ -254,6 +254,7 @@ def test_an_impossible_folder_is_a_storage_error(tmp_path, matrix):
         {"groups": [Group(column="lab", reference="a", focal="b")]},
         {"cluster": "lab"},
         {"preset": "paperr"},
+        {"claim": " "},
         {"n_restarts": 0},
         {"device": "tpu"},
     ],

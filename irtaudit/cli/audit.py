@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irtaudit.cli.reading import PLACE, reading_options
+from irtaudit.cli.reading import PLACE, WORDS, reading_options
 
 if TYPE_CHECKING:
     from irtaudit.audit import AuditResult, Progress
@@ -80,7 +80,7 @@ DEMO_CLAIM = "SWE-bench Verified score = one coding ability"
     multiple=True,
     help="Subject column and two values: compare these models item by item, A as reference. Repeatable.",
 )
-@click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
+@click.option("--claim", metavar="TEXT", type=WORDS, help="The reading under test, in your words.")
 @click.option("--cluster", metavar="COLUMN", help="Subject column that names families; default: developer.")
 @click.option("--preset", type=click.Choice(PRESETS), default="default", show_default=True)
 @click.option(

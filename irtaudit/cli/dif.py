@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
-from irtaudit.cli.reading import PLACE, given, reading_options, size_option
+from irtaudit.cli.reading import PLACE, WORDS, given, reading_options, size_option
 
 if TYPE_CHECKING:
     from irtaudit.audit import Progress
@@ -93,7 +93,7 @@ SCREENS = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes for fits; default: where it pays.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:<number>.")
-@click.option("--claim", metavar="TEXT", help="The reading under test, in your words.")
+@click.option("--claim", metavar="TEXT", type=WORDS, help="The reading under test, in your words.")
 @click.option(
     "--out", type=PLACE, default=Path("irtaudit-report-dif"), show_default=True, help="Folder to write."
 )

@@ -24,6 +24,20 @@ class _Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Words(click.ParamType):
+    """Text that says something."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the text."""
+        if not value.strip():
+            self.fail("it is blank; say it in words, or leave the option out.", param, ctx)
+        return value
+
+
+WORDS = _Words()
+"""The type of the reading under test."""
 PLACE = _Place(path_type=Path)
 """The type of every argument and option that names a file or folder."""
 _OPTIONS = (

@@ -321,3 +321,20 @@ def paths_of(command: click.Command, words: list[str]) -> Iterator[list[str]]:
     for one in command.params:
         if isinstance(one.type, click.Path):
             yield [*words, *([one.opts[0]] if isinstance(one, click.Option) else []), ""]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["audit", "--demo", "--claim"],
+        ["dif", "x.csv", "--group", "a:b,c", "--claim"],
+        ["protocol", "--demo", "--reading"],
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("blank", ["", " \t"])
+def test_a_blank_reading_is_refused_before_anything_runs(
+    words: list[str], blank: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*words, blank) == 2
+    assert "it is blank" in capsys.readouterr().err
