@@ -61,6 +61,22 @@ def convert(
     files say, stay silent until a spec.yaml says it. No score, no misleading score: where a log holds none,
     --scores takes a table with columns run_id and score or passed, and max and validity_check where they
     were recorded.
+
+    A spec.yaml holds what is known of the following; everything may be left out.
+
+    \b
+        intended_capability: repairing a function from its description
+        intended_task: Repair parse(text).
+        allowed: [the repository]
+        withheld:
+        - id: reference
+          paths: [/opt/gold/patch.diff]
+          strings: [def parse_strictly]
+        scoring_rule: share of the hidden tests that pass
+        success_threshold: 1.0
+        direction: higher
+        no_credit_score: 0.0
+        notes: {E: environment, I: information, S: scoring, V: verification}
     """
     from irtaudit.errors import DataError
     from irtaudit.protocol.adapters.convert import convert as convert_log

@@ -7,12 +7,14 @@ import re
 import shutil
 from html import unescape
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from irtaudit import cli
 from irtaudit.protocol.bundle import RunBundle, make_bundle
+from irtaudit.protocol.load import read_spec
 from irtaudit.protocol.models import Comparison, Event, Header, ScoreRecord, Spec
 from irtaudit.protocol.simulate import clean_run
 from irtaudit.protocol.write import write_bundle
@@ -134,6 +136,14 @@ def test_scores_of_a_log_without_any_come_from_a_table(
     assert "1 of 1 runs earned" in capsys.readouterr().out  # an empty patch with credit
     trace = json.loads((tmp_path / "b" / "protocol.json").read_text())["traces"][0]
     assert (trace["score"], trace["exposures"]) == (0.5, "invalid_scoring_path")
+
+
+def test_the_specification_in_the_help_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert irtaudit("bundles", "convert", "--help") == 0
+    told = capsys.readouterr().out
+    shown = dedent(told[told.index("      intended_capability") : told.index("Options:")])
+    (tmp_path / "spec.yaml").write_text(shown)
+    assert read_spec(tmp_path / "spec.yaml").model_fields_set == set(Spec.model_fields)
 
 
 def test_tables_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
