@@ -316,7 +316,7 @@ def _exposures(audit: ProtocolAudit, incidence: pd.DataFrame) -> list[Section]:
             claim=_most_frequent(totals),
             figures=[_exposure_bars(totals, len(audit.traces))],
             how="Exposures of the positive findings; a run with several counts for each.",
-            otherwise="Positive findings spread evenly, or none at all.",
+            otherwise="Positive findings through other exposures, or none at all.",
         )
     ]
 
