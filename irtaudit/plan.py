@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from irtaudit.errors import PlanError
 
@@ -53,6 +53,13 @@ class Plan(Part):
     reading: str = ""
     registration: str = ""
     seed: int = Field(default=2026, ge=0)
+
+    @field_validator("reading")
+    @classmethod
+    def _in_words(cls, reading: str) -> str:
+        if not reading.strip():
+            raise ValueError("expected the reading under test in words, or no such key")
+        return reading
 
     @property
     def status(self) -> str:

@@ -75,6 +75,7 @@ def test_the_same_audit_has_the_same_hash_however_it_is_written(tmp_path: Path) 
             ["cups.x.number: found 0, expected greater than or equal to 1", "cups.x.q is not a known key"],
         ),
         (BASE | {"best": {"shar": 1}}, ["best.shar is not a known key; did you mean 'share'?"]),
+        (BASE | {"reading": " "}, ["reading: found ' ', expected the reading under test in words"]),
         (BASE | {"draws": 3}, ["draws: found 3, expected a valid dictionary"]),
     ],
 )
