@@ -258,7 +258,7 @@ def run_audit(
     }
     fits = fit_all(kept, specs, cells, progress=_stage(progress, "Held-out comparison"), **options)
     names = next(iter(fits.values())).splits
-    comparison = compare(fits, baselines=additive_baselines(kept, cells, names))
+    comparison = compare(fits, baselines=additive_baselines(kept, cells, names), matrix=kept, splits=cells)
     best = strongest_unidimensional(comparison.table, comparison.failed)[0]
     described = [spec for spec in specs if spec.structure == "confirmatory" or spec.name == best]
     full = (

@@ -6,9 +6,11 @@ Usage: ``OMP_NUM_THREADS=1 python experiments/verdict/run.py [--minutes N] [--ou
 against the goals) and ``provenance.json``. Panels that ``verdicts.csv`` already holds are not run again.
 
 Models, preset, splits, intervals, families of models and the power where it decides are as in ``irtaudit
-audit``, by the same functions. Two things are cheaper: each model has 2 starts instead of 20, and the power
-rests on 10 simulated panels instead of 40. ``--check`` audits the first panels of each kind once more by
-``irtaudit.run_audit`` with its own defaults, into ``check.csv``, beside the word of the study.
+audit``, by the same functions. Two things are cheaper: each model has one start instead of 20, and the power
+rests on 5 simulated panels instead of 40. ``--check`` audits the first panels of each kind once more by
+``irtaudit.run_audit`` with its own defaults, into ``check.csv``, beside the word of the study. ``--coverage``
+draws responses and splits again and again from the same abilities and items, one set of each kind, and writes
+``coverage.csv``: how often intervals of a gain over one dimension hold its mean.
 """
 
 from __future__ import annotations
@@ -31,10 +33,17 @@ from scipy.special import expit
 
 import irtaudit
 from irtaudit import ModelSpec, ResponseMatrix, Splits, Verdict, additive_baselines
-from irtaudit.dimensionality.compare import BY_SPLIT, assemble
+from irtaudit.dimensionality.compare import (
+    BY_SPLIT,
+    Comparison,
+    assemble,
+    heldout_losses,
+    sampling_covariance,
+)
 from irtaudit.dimensionality.gates import judge_with_gates
 from irtaudit.irt.panels import fit_panels
 from irtaudit.stats.proportions import wilson
+from irtaudit.stats.resampling import corrected_interval
 from irtaudit.stats.scoring import log_loss
 
 HERE = Path(__file__).parent
@@ -99,8 +108,8 @@ class Config:
     intercept_sd: float = 1.5
     families: tuple[int, ...] = (21, 11, 7, 6, 5, 5, 5, 4, 4, 4, 3, 2, 1, 1, 1, 1)
     panels: int = 40
-    starts: int = 2
-    power_panels: int = 10
+    starts: int = 1
+    power_panels: int = 5
     block: int = 4
     preset: str = "default"
     seed: int = 2026
@@ -120,7 +129,7 @@ class Config:
             (0.9, 0.9, 0.9),
             {TRUE: (Goal("not supported", at_least=36),), NONE: (Goal("supported", at_most=0),)},
         ),
-        Kind("three factors .95", (0.95, 0.95, 0.95), {TRUE: (), NONE: ()}),
+        Kind("three factors .95", (0.95, 0.95, 0.95), {TRUE: ()}),
     )
 
 
@@ -148,14 +157,24 @@ class Panel:
 
 def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> Panel:
     """One panel of a kind."""
+    return drawn(config, kind, probabilities(config, kind, rng), rng, config.seed)
+
+
+def probabilities(config: Config, kind: Kind, rng: np.random.Generator) -> Array:
+    """(subject, item) probabilities of a pass: abilities and items of one panel."""
     factor = np.repeat(range(3), config.n_items)
     theta = abilities(kind, config.n_subjects, rng)
     slope = np.exp(rng.normal(*config.log_slope, factor.size))
     eta = slope * theta[:, factor] + rng.normal(0, config.intercept_sd, factor.size)
     floor = 0.2 if kind.hard else 0.0
     shift = brentq(lambda s: (floor + (1 - floor) * expit(eta + s)).mean() - config.pass_rate, -6, 6)
-    cells = varied_draws(floor + (1 - floor) * expit(eta + shift), rng)
-    labels = np.array([f"factor {f + 1}" for f in factor])
+    return floor + (1 - floor) * expit(eta + shift)
+
+
+def drawn(config: Config, kind: Kind, p: Array, rng: np.random.Generator, seed: int) -> Panel:
+    """Responses with these probabilities, and splits."""
+    labels = np.array([f"factor {f + 1}" for f in np.repeat(range(3), config.n_items)])
+    cells = varied_draws(p, rng)
     families = rng.permutation(np.repeat(range(len(config.families)), config.families))
     matrix = ResponseMatrix.from_array(
         cells,
@@ -163,7 +182,7 @@ def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> Panel:
         subjects=named({"family": families}, "subject"),
         source=f"simulated: {kind.name}",
     )
-    return Panel(matrix, irtaudit.make_splits(matrix, seed=config.seed))
+    return Panel(matrix, irtaudit.make_splits(matrix, seed=seed))
 
 
 def abilities(kind: Kind, n: int, rng: np.random.Generator) -> Array:
@@ -255,11 +274,35 @@ class Audited:
         None where it would not decide.
     losses : DataFrame
         ``model, split, log_loss, train_log_lik``.
+    comparison : Comparison
     """
 
     verdict: Verdict
     power: float | None
     losses: pd.DataFrame
+    comparison: Comparison
+
+
+def with_spread(audit: Audited) -> pd.DataFrame:
+    """The evidence with ``between`` and ``within``: SD of a difference between splits, and as its held-out
+    responses predict it, from which any other interval can be computed."""
+    best, rows = str(audit.verdict.best), audit.verdict.evidence
+    covariance = audit.comparison.sampling
+    assert covariance is not None
+    between = [audit.comparison.difference(name, best).std() for name in rows["challenger"]]
+    own, reference = covariance.groupby("model"), covariance.xs(best, level="model")
+    within = [
+        np.sqrt(
+            (
+                own.get_group(name)[name].to_numpy()
+                + reference[best].to_numpy()
+                - 2 * reference[name].to_numpy()
+            ).mean()
+            / (1 + audit.comparison.test_over_train)
+        )
+        for name in rows["challenger"]
+    ]
+    return rows.assign(between=between, within=within)
 
 
 def audited(config: Config, panel: Panel, fits: Mapping[str, Fitted]) -> Audited:
@@ -269,7 +312,8 @@ def audited(config: Config, panel: Panel, fits: Mapping[str, Fitted]) -> Audited
     by_split = pd.concat(rows, ignore_index=True)
     starts = by_split.loc[by_split["structure"] != "baseline", ["model", "split", "log_loss"]]
     ratio = splits.heldout(matrix).sum() / splits.training(matrix).sum()
-    comparison = assemble(by_split, starts.assign(restart=0), float(ratio))
+    sampling = sampling_covariance(heldout_losses(fits, matrix, splits), list(map(str, splits.seeds)))
+    comparison = assemble(by_split, starts.assign(restart=0), float(ratio), sampling=sampling)
     options = {
         "clusters": matrix.subjects["family"].tolist(),
         "n_panels": config.power_panels,
@@ -283,7 +327,7 @@ def audited(config: Config, panel: Panel, fits: Mapping[str, Fitted]) -> Audited
         full = irtaudit.fit(matrix, truth, n_restarts=1, preset=config.preset, seed=config.seed, workers=1)
         verdict, power = judge_with_gates(comparison, fits, {truth.name: full}, matrix, splits, **options)
     losses = by_split[["model", "split", "log_loss", "train_log_lik"]]
-    return Audited(verdict, None if power is None else power.power, losses)
+    return Audited(verdict, None if power is None else power.power, losses, comparison)
 
 
 def run_panels(config: Config, number: int, numbers: Sequence[int]) -> dict[str, pd.DataFrame]:
@@ -299,7 +343,7 @@ def run_panels(config: Config, number: int, numbers: Sequence[int]) -> dict[str,
             fits = {name: every[p] for name, every in free.items()} | given[p]
             audit, key = audited(config, panel, fits), {"kind": kind.name, "panel": i, "labels": labels}
             row = {**described(audit), "cpu_seconds": time.process_time() - start}
-            evidence = audit.verdict.evidence
+            evidence = with_spread(audit)
             rows["verdicts"].append(pd.DataFrame([key | row]))
             rows["evidence"].append(evidence.assign(**key)[[*key, *evidence.columns]])
             rows["losses"].append(audit.losses.assign(**key)[[*key, *audit.losses.columns]])
@@ -323,9 +367,56 @@ def described(audit: Audited) -> dict[str, object]:
         "gain": verdict.gain.estimate,
         "gain_low": verdict.gain.low,
         "margin": verdict.margin,
-        "power": audit.power,
-        "failed": ", ".join(sorted(set(verdict.challengers) - set(verdict.evidence["challenger"]))),
+        "power": np.nan if audit.power is None else audit.power,
+        "failed": len(verdict.challengers) - len(verdict.evidence),
     }
+
+
+def coverage(config: Config, number: int) -> pd.DataFrame:
+    """Intervals of what models gain over one dimension, for one set of abilities and items of a kind.
+
+    Returns
+    -------
+    DataFrame
+        One row per model: ``kind, challenger, panels, mean`` gain; ``covered, covered_jointly``: share of the
+        intervals, for one comparison and for four, that hold the mean, and ``half_*``, their mean half-width;
+        ``*_between``: the same from the spread between splits alone.
+    """
+    kind = config.kinds[number]
+    rng = np.random.default_rng([config.seed, 99, number])
+    p = probabilities(config, kind, rng)
+    panels = [drawn(config, kind, p, rng, 10 * i) for i in range(config.panels)]
+    own = ModelSpec.confirmatory("2pl", panels[0].matrix.items["own"])
+    one, *others = (fitted(config, spec, panels, 0) for spec in (DIMENSIONS[1], own, *DIMENSIONS[3:5]))
+    return pd.DataFrame([covered(kind, panels, one, other) for other in others])
+
+
+def covered(
+    kind: Kind, panels: Sequence[Panel], one: Sequence[Fitted], other: Sequence[Fitted]
+) -> dict[str, object]:
+    """A row of :func:`coverage`."""
+    gains, ratio = [], 0.25
+    for panel, a, b in zip(panels, one, other, strict=True):
+        losses = heldout_losses({"one": a, "other": b}, panel.matrix, panel.splits)
+        gains.append([x - y for x, y in zip(losses[a.spec.name], losses[b.spec.name], strict=True)])
+    means = [[cells.mean() for cells in gain] for gain in gains]
+    variances = [[cells.var(ddof=1) / cells.size for cells in gain] for gain in gains]
+    mean = float(np.mean(means))
+    row: dict[str, object] = {
+        "kind": kind.name,
+        "challenger": other[0].spec.name,
+        "panels": len(panels),
+        "mean": mean,
+    }
+    for suffix, sampling in (("", variances), ("_between", [None] * len(panels))):
+        for name, n in (("covered", 1), ("covered_jointly", 4)):
+            found = [
+                corrected_interval(d, ratio, n_comparisons=n, sampling=v)
+                for d, v in zip(means, sampling, strict=True)
+            ]
+            row[name + suffix] = float(np.mean([low <= mean <= high for _, low, high in found]))
+            row["half_" + name + suffix] = float(np.mean([high - middle for middle, _, high in found]))
+    return row
 
 
 def checked(config: Config, number: int, panel: int, verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -420,11 +511,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--panels", type=int, default=Config.panels, help="at most so many of each kind")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop then; run again to go on")
+    parser.add_argument("--coverage", action="store_true", help="how often intervals hold the mean gain")
     parser.add_argument("--check", action="store_true", help="the first panels again, by run_audit itself")
     arguments = parser.parse_args()
     config, out, ends = Config(), arguments.out, time.monotonic() + 60 * arguments.minutes
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
+    if arguments.coverage:
+        measure_coverage(config, out, ends)
+        return
     if arguments.check:
         check(replace(config, block=1), out, arguments.panels, ends)
         return
@@ -446,6 +541,15 @@ def main() -> None:
     command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py"
     provenance = {"config": asdict(config), "versions": versions, "command": command}
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+
+
+def measure_coverage(config: Config, out: Path, ends: float) -> None:
+    """Coverage for every kind that is not there yet."""
+    found = read(out / "coverage.csv")
+    for number, kind in enumerate(config.kinds):
+        if kind.name not in set(found["kind"]) and time.monotonic() < ends:
+            found = appended(coverage(config, number), out / "coverage.csv")
+    print(found.to_string(index=False))
 
 
 def check(config: Config, out: Path, at_most: int, ends: float) -> None:

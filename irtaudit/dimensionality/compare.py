@@ -6,12 +6,17 @@ differences are paired by split.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.splits import Splits
+from irtaudit.dimensionality.baselines import BASELINES
 from irtaudit.dimensionality.counts import aic, bic, fitted_quantities
 from irtaudit.dimensionality.nested import (
     failed_fits,
@@ -22,10 +27,12 @@ from irtaudit.dimensionality.nested import (
 )
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval, corrected_interval
+from irtaudit.stats.scoring import CLIP
 
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
 
+Array = NDArray[Any]
 IDENTITY = ["model", "family", "structure", "dims"]
 BY_SPLIT = [
     *IDENTITY,
@@ -101,6 +108,9 @@ class Comparison:
         Model that `paired` refers to; None: every unidimensional fit failed, and `paired` is empty.
     test_over_train : float
         Held-out over training cells of a split, which widens the intervals.
+    sampling : DataFrame or None
+        Covariances of the models' log-losses as means over the held-out cells of a split, rows (split,
+        model), a column per model; None where single responses were not given, as in a published table.
     """
 
     table: pd.DataFrame
@@ -110,6 +120,7 @@ class Comparison:
     findings: pd.DataFrame
     reference: str | None
     test_over_train: float
+    sampling: pd.DataFrame | None = None
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -118,13 +129,11 @@ class Comparison:
 
     def difference(self, model: str, reference: str) -> pd.Series:
         """Log-loss of `reference` minus log-loss of `model`, by split: above 0 the model predicts better."""
-        losses = _losses(self.by_split)
-        return losses[reference] - losses[model]
+        return _difference(self.by_split, model, reference)
 
     def interval(self, model: str, reference: str, n_comparisons: int = 1) -> Interval:
         """Corrected 95 % interval of the mean difference, jointly over `n_comparisons`."""
-        d = self.difference(model, reference)
-        return corrected_interval(d, self.test_over_train, n_comparisons=n_comparisons)
+        return _interval(self.by_split, self.sampling, self.test_over_train, model, reference, n_comparisons)
 
 
 def compare(
@@ -133,6 +142,8 @@ def compare(
     baselines: pd.DataFrame | None = None,
     reference: str | None = None,
     test_fraction: float | None = None,
+    matrix: ResponseMatrix | None = None,
+    splits: Splits | None = None,
 ) -> Comparison:
     """Compare fitted models on the cells they did not see.
 
@@ -148,6 +159,10 @@ def compare(
     test_fraction : float, optional
         Share of the observed cells that a split holds out, for the corrected intervals; default that of the
         splits of the fits.
+    matrix : ResponseMatrix, optional
+        What was fitted. With it and `splits`, intervals also use how much the losses of single responses
+        vary, and are the surer for it: see `irtaudit.stats.resampling.corrected_interval`.
+    splits : Splits, optional
 
     Returns
     -------
@@ -171,7 +186,10 @@ def compare(
     restarts = pd.concat([fit.restarts.assign(model=name) for name, fit in fits.items()], ignore_index=True)
     restarts = restarts[["model", *restarts.columns.drop("model")]]
     ratio = _test_over_train(next(iter(fits.values())), test_fraction)
-    return assemble(by_split, restarts, ratio, reference)
+    sampling = None
+    if matrix is not None and splits is not None:
+        sampling = sampling_covariance(heldout_losses(fits, matrix, splits), next(iter(fits.values())).splits)
+    return assemble(by_split, restarts, ratio, reference, sampling)
 
 
 def _test_over_train(fit: FitResult, test_fraction: float | None) -> float:
@@ -184,8 +202,65 @@ def _test_over_train(fit: FitResult, test_fraction: float | None) -> float:
     return sum(fit.test_cells) / sum(fit.train_cells)
 
 
+def heldout_losses(
+    fits: Mapping[str, FitResult], matrix: ResponseMatrix, splits: Splits
+) -> dict[str, list[Array]]:
+    """Log-loss of every held-out response under every model and baseline.
+
+    Returns
+    -------
+    dict of list of (cell,) array
+        Nats, by name; one array per split.
+    """
+    heldout, train = splits.heldout(matrix), splits.training(matrix)
+    found = {
+        fit.spec.name: [
+            cell_losses(matrix.responses, fit.probabilities(s), cells) for s, cells in enumerate(heldout)
+        ]
+        for fit in fits.values()
+    }
+    for name, predict in BASELINES.items():
+        p = predict(matrix.responses, train)
+        found[name] = [cell_losses(matrix.responses, q, cells) for q, cells in zip(p, heldout, strict=True)]
+    return found
+
+
+def cell_losses(responses: Array, p: Array, cells: Array) -> Array:
+    """(cell,) log-losses in nats of the cells asked for, probabilities clipped as everywhere."""
+    q = np.clip(p[cells], CLIP, 1 - CLIP)
+    return np.asarray(-np.log(np.where(responses[cells] == 1, q, 1 - q)))
+
+
+def sampling_covariance(losses: Mapping[str, Sequence[Array]], splits: Sequence[str]) -> pd.DataFrame:
+    """Covariances of mean log-losses over held-out cells, from the losses of single cells.
+
+    Parameters
+    ----------
+    losses : mapping of str to sequence of (cell,) array
+        By model; one array per split, the same cells for every model.
+    splits : sequence of str
+        Names of the splits.
+
+    Returns
+    -------
+    DataFrame
+        Rows (split, model), a column per model.
+    """
+    names = list(losses)
+    frames = []
+    for s, split in enumerate(splits):
+        cells = np.stack([losses[name][s] for name in names])
+        index = pd.MultiIndex.from_product([[split], names], names=["split", "model"])
+        frames.append(pd.DataFrame(np.atleast_2d(np.cov(cells)) / cells.shape[1], index, names))
+    return pd.concat(frames)
+
+
 def assemble(
-    by_split: pd.DataFrame, restarts: pd.DataFrame, test_over_train: float, reference: str | None = None
+    by_split: pd.DataFrame,
+    restarts: pd.DataFrame,
+    test_over_train: float,
+    reference: str | None = None,
+    sampling: pd.DataFrame | None = None,
 ) -> Comparison:
     """Comparison from plain tables, of a published run for example.
 
@@ -198,6 +273,8 @@ def assemble(
     test_over_train : float
     reference : str, optional
         See :func:`compare`.
+    sampling : DataFrame, optional
+        See :func:`sampling_covariance`.
     """
     table = summary_table(by_split)
     findings = nested_findings(table)
@@ -210,11 +287,37 @@ def assemble(
     return Comparison(
         table=_with_findings(table, findings),
         by_split=by_split,
-        paired=_paired(by_split, restarts, chosen, test_over_train),
+        paired=_paired(by_split, restarts, chosen, test_over_train, sampling),
         restarts=restarts,
         findings=findings,
         reference=chosen,
         test_over_train=test_over_train,
+        sampling=sampling,
+    )
+
+
+def _difference(by_split: pd.DataFrame, model: str, reference: str) -> pd.Series:
+    losses = _losses(by_split)
+    return losses[reference] - losses[model]
+
+
+def _interval(
+    by_split: pd.DataFrame,
+    sampling: pd.DataFrame | None,
+    test_over_train: float,
+    model: str,
+    reference: str,
+    n_comparisons: int = 1,
+) -> Interval:
+    variance = None
+    if sampling is not None:
+        of_model, of_reference = (sampling.xs(name, level="model") for name in (model, reference))
+        variance = of_model[model] + of_reference[reference] - 2 * of_model[reference]
+    return corrected_interval(
+        _difference(by_split, model, reference),
+        test_over_train,
+        n_comparisons=n_comparisons,
+        sampling=variance,
     )
 
 
@@ -319,16 +422,19 @@ def _checked_reference(table: pd.DataFrame, failed: list[str], wanted: str) -> s
 
 
 def _paired(
-    by_split: pd.DataFrame, restarts: pd.DataFrame, reference: str | None, test_over_train: float
+    by_split: pd.DataFrame,
+    restarts: pd.DataFrame,
+    reference: str | None,
+    test_over_train: float,
+    sampling: pd.DataFrame | None,
 ) -> pd.DataFrame:
     if reference is None:
         return pd.DataFrame(columns=PAIRED)
-    losses = _losses(by_split)
     others = [model for model in by_split["model"].unique() if model != reference]
     rows = []
     for model in others:
-        d = losses[reference] - losses[model]
-        interval = corrected_interval(d, test_over_train)
+        d = _difference(by_split, model, reference)
+        interval = _interval(by_split, sampling, test_over_train, model, reference)
         rows.append(
             {
                 "model": model,

@@ -101,7 +101,8 @@ def follow(
     """
     names = next(iter(fits.values())).splits
     baselines = additive_baselines(matrix, splits, names)
-    return Followed(followup, matrix.n_items, compare(fits, baselines=baselines))
+    comparison = compare(fits, baselines=baselines, matrix=matrix, splits=splits)
+    return Followed(followup, matrix.n_items, comparison)
 
 
 def followups_table(followed: Sequence[Followed]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +14,14 @@ from scipy.special import expit
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import item_means
-from irtaudit.dimensionality.compare import Comparison
+from irtaudit.dimensionality.compare import Comparison, cell_losses
 from irtaudit.dimensionality.verdict import DEFAULT_RULE, MARGIN_SHARE, OPEN, POWERFUL, Rule, Verdict, judge
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.stats.bootstrap import cluster_draws, cluster_interval
 from irtaudit.stats.resampling import Interval, corrected_interval
-from irtaudit.stats.scoring import CLIP, log_loss
+from irtaudit.stats.scoring import log_loss
 
 POWER_CORRELATION = 0.8
 BLOCKS = 3
@@ -178,9 +178,8 @@ def _subject_losses(
     """(subject,) log-losses summed over the held-out cells of every split."""
     total = np.zeros(matrix.n_subjects)
     for s, cells in enumerate(heldout):
-        p = np.clip(fit.probabilities(s), CLIP, 1 - CLIP)
-        loss = -np.log(np.where(matrix.responses == 1, p, 1 - p))
-        total += np.where(cells, loss, 0.0).sum(axis=1)
+        losses = cell_losses(matrix.responses, fit.probabilities(s), cells)
+        total += np.bincount(np.nonzero(cells)[0], losses, minlength=matrix.n_subjects)
     return total
 
 
@@ -260,7 +259,7 @@ def power_of_the_rule(
     panels = np.stack([_simulated(truth, matrix, correlation, rng) for _ in range(n_panels)])
     ratio, parts = heldout.sum() / train.sum(), 1 + len(challengers)
 
-    def losses(spec: ModelSpec, which: NDArray[np.intp], part: int) -> NDArray[np.float64]:
+    def refitted(spec: ModelSpec, which: NDArray[np.intp], part: int) -> Iterator[list[NDArray[np.float64]]]:
         options = {
             "preset": preset,
             "seed": seed,
@@ -269,16 +268,20 @@ def power_of_the_rule(
         }
         return _refitted_losses(spec, panels, which, train, heldout, options)
 
-    one = losses(best, np.arange(n_panels), 0)
+    one = list(refitted(best, np.arange(n_panels), 0))
     means = np.array([log_loss(panel, item_means(panel, train), heldout, axis=CELLS) for panel in panels])
-    margins = margin_share * (means - one).mean(axis=1)
+    margins = [margin_share * (m - _means(losses)).mean() for m, losses in zip(means, one, strict=True)]
     seen = np.zeros(n_panels, dtype=bool)
     own_first = sorted(challengers, key=lambda spec: spec.name != truth.spec.name)
     for part, spec in enumerate(own_first, 1):
         left = np.flatnonzero(~seen)
-        gains = one[left] - losses(spec, left, part)
-        lows = [corrected_interval(gain, ratio, n_comparisons=len(challengers)).low for gain in gains]
-        seen[left] = np.array(lows) > margins[left]
+        for panel, losses in zip(left, refitted(spec, left, part), strict=True):
+            gains = [reference - own for reference, own in zip(one[panel], losses, strict=True)]
+            sampling = [gain.var(ddof=1) / gain.size for gain in gains]
+            interval = corrected_interval(
+                _means(gains), ratio, n_comparisons=len(challengers), sampling=sampling
+            )
+            seen[panel] = interval.low > margins[panel]
     if progress is not None:
         progress(parts, parts)
     labelled = truth.spec.structure == "confirmatory"
@@ -293,28 +296,28 @@ def _refitted_losses(
     train: NDArray[np.bool_],
     heldout: NDArray[np.bool_],
     options: dict[str, Any],
-) -> NDArray[np.float64]:
-    """(panel, split) held-out log-losses of one model, refitted to the splits of the panels asked for.
+) -> Iterator[list[NDArray[np.float64]]]:
+    """For each panel asked for, the log-losses of its held-out cells under one model, an array per split.
 
     Consecutive panels are fitted together; the noise of a fit belongs to its panel, whichever are asked for.
     """
     from irtaudit.irt.panels import fit_panels
 
-    n_splits, report = len(train), options["progress"]
-    found = np.empty((0, n_splits))
+    n_splits, report, done = len(train), options["progress"], len(panels) - len(which)
     for run in np.split(which, np.flatnonzero(np.diff(which) > 1) + 1):
         if not run.size:
             break
         every = np.where(train, panels[run][:, None], np.nan).reshape(-1, *panels.shape[1:])
         fitted = fit_panels(spec, every, first=int(run[0]) * n_splits, **options | {"progress": None})
-        of_panel = [slice(p * n_splits, (p + 1) * n_splits) for p in range(len(run))]
-        rows = [
-            log_loss(panels[p], fitted.probabilities(part), heldout, axis=CELLS)
-            for p, part in zip(run, of_panel, strict=True)
-        ]
-        found = np.vstack([found, rows])
-        report(len(panels) - len(which) + len(found), len(panels))
-    return found
+        for i, panel in enumerate(panels[run]):
+            p = fitted.probabilities(slice(i * n_splits, (i + 1) * n_splits))
+            yield [cell_losses(panel, q, cells) for q, cells in zip(p, heldout, strict=True)]
+        done += len(run)
+        report(done, len(panels))
+
+
+def _means(losses: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.array([cells.mean() for cells in losses])
 
 
 def _part(progress: Callable[[int, int], None] | None, part: int, parts: int) -> Callable[[int, int], None]:

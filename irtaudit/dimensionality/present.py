@@ -365,7 +365,13 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
             figures=[_card(figure)],
             how=f"{n} splits of the responses; each model is fitted to the same training responses and "
             f"scored on the same held-out ones. Differences to {label(verdict.best)}; t intervals corrected "
-            "for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers (Bonferroni).",
+            "for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers (Bonferroni)"
+            + (
+                ""
+                if comparison.sampling is None
+                else ", from the spread between splits and between responses"
+            )
+            + ".",
             otherwise="Every interval below the margin would speak for one score, one above it against.",
             table=comparison.paired,
             columns=COLUMNS | ALONE,

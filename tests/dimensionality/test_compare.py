@@ -5,16 +5,22 @@ import pandas as pd
 import pytest
 from comparison_panels import WOBBLE, panel, restarts, rows
 
+from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.splits import make_splits
+from irtaudit.dimensionality.baselines import additive_baselines
 from irtaudit.dimensionality.compare import (
     BY_SPLIT,
     TABLE,
     assemble,
     compare,
     dominates,
+    heldout_losses,
+    sampling_covariance,
     split_rows,
     strongest_unidimensional,
 )
 from irtaudit.errors import PlanError
+from irtaudit.irt.fit import fit_all
 from irtaudit.irt.spec import ModelSpec
 
 CHALLENGERS = {"confirmatory_kind_2pl": 0.01, "exploratory_2d_2pl": -0.003}
@@ -229,3 +235,41 @@ def test_nothing_given_is_changed():
     assert comparison.difference("confirmatory_kind_2pl", "unidimensional_2pl").to_numpy() == pytest.approx(
         0.01 - 0.0005 * WOBBLE
     )
+
+
+def test_with_single_responses_intervals_know_how_much_losses_vary():
+    """Identity: a variance of a difference by covariances is that of the single differences."""
+    rng = np.random.default_rng(3)
+    losses = {"a": [rng.random(40), rng.random(30)], "b": [rng.random(40), rng.random(30)]}
+    table = sampling_covariance(losses, ["one", "two"])
+    for s, split in enumerate(["one", "two"]):
+        c = table.loc[split]
+        d = losses["a"][s] - losses["b"][s]
+        expected = d.var(ddof=1) / d.size
+        assert c.loc["a", "a"] + c.loc["b", "b"] - 2 * c.loc["a", "b"] == pytest.approx(expected)
+
+
+def test_held_out_losses_average_to_the_tables_and_shape_the_intervals():
+    matrix = random_matrix()
+    splits = make_splits(matrix, n_splits=3)
+    specs = [ModelSpec.unidimensional(family) for family in ("1pl", "2pl")]
+    fits = fit_all(matrix, specs, splits, n_restarts=1, preset="quick", workers=1)
+    baselines = additive_baselines(matrix, splits)
+    plain = compare(fits, baselines=baselines)
+    known = compare(fits, baselines=baselines, matrix=matrix, splits=splits)
+    losses = heldout_losses(fits, matrix, splits)
+    assert set(losses) == set(plain.table["model"])
+    for name, loss in plain.table.set_index("model")["log_loss"].items():
+        assert np.mean([cells.mean() for cells in losses[name]]) == pytest.approx(loss, abs=1e-9)
+    pair = ("unidimensional_1pl", "unidimensional_2pl")
+    assert plain.sampling is None
+    assert known.interval(*pair).estimate == plain.interval(*pair).estimate
+    assert known.interval(*pair).low != plain.interval(*pair).low
+    row = known.paired.set_index("model").loc["item_means"]
+    assert (row["low"], row["high"]) == known.interval("item_means", str(known.reference))[1:]
+
+
+def random_matrix():
+    rng = np.random.default_rng(4)
+    theta = rng.normal(size=(40, 1))
+    return ResponseMatrix.from_array((rng.random((40, 20)) < 1 / (1 + np.exp(-theta))).astype(float))

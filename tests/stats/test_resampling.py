@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
-from irtaudit.stats.resampling import corrected_interval
+from irtaudit.stats.resampling import SAMPLING_DF, corrected_interval
 
 # Five paired differences; mean 2, variance 2.5.
 FIVE = [0.0, 1.0, 2.0, 3.0, 4.0]
@@ -41,14 +42,46 @@ def test_the_correction_holds_its_level_where_the_plain_interval_does_not():
 
     Its expected gain is .3^2 - 1/80. Over 600 samples the Monte Carlo error of a coverage of .95 is .009.
     """
-    rng = np.random.default_rng(5)
     covered = {0.25: 0, 0.0: 0}
-    for _ in range(600):
-        sample = rng.normal(0.3, 1.0, size=100)
-        tests = [rng.permutation(100) < 20 for _ in range(5)]
-        gains = [np.mean(sample[m] ** 2 - (sample[m] - sample[~m].mean()) ** 2) for m in tests]
+    for gains in _gains_of_the_mean(600):
         for ratio in covered:
-            _, low, high = corrected_interval(gains, ratio)
-            covered[ratio] += low <= 0.3**2 - 1 / 80 <= high
+            _, low, high = corrected_interval([gain.mean() for gain in gains], ratio)
+            covered[ratio] += low <= GAIN <= high
     assert covered[0.25] / 600 > 0.92
     assert covered[0.0] / 600 < 0.88
+
+
+GAIN = 0.3**2 - 1 / 80
+"""What the training mean of 80 draws from N(.3, 1) gains over 0 in expected squared error."""
+
+
+def _gains_of_the_mean(n_samples):
+    """Gains of single held-out draws, an array per split."""
+    rng = np.random.default_rng(5)
+    for _ in range(n_samples):
+        sample = rng.normal(0.3, 1.0, size=100)
+        tests = [rng.permutation(100) < 20 for _ in range(5)]
+        yield [sample[m] ** 2 - (sample[m] - sample[~m].mean()) ** 2 for m in tests]
+
+
+def test_the_spread_of_single_responses_shortens_the_interval_and_keeps_its_level():
+    """Planted truth as above; half-widths fall by a fifth or more at the level of four comparisons."""
+    covered, half = {False: 0, True: 0}, {False: 0.0, True: 0.0}
+    for gains in _gains_of_the_mean(600):
+        sampling = [gain.var(ddof=1) / gain.size for gain in gains]
+        for used in covered:
+            options = {"sampling": sampling} if used else {}
+            mean, low, high = corrected_interval([g.mean() for g in gains], 0.25, n_comparisons=4, **options)
+            covered[used] += low <= GAIN <= high
+            half[used] += high - mean
+    # 1 - .05 / 4 = .9875, Monte Carlo error .0045
+    assert covered[True] / 600 == pytest.approx(0.9875, abs=0.0135)
+    assert half[True] < 0.8 * half[False]
+
+
+def test_the_spread_within_splits_by_hand():
+    # variance 2.5 between (4 df); 4 within splits predict 4 / 1.25 between
+    variance = (4 * 2.5 + SAMPLING_DF * 4 / 1.25) / (4 + SAMPLING_DF)
+    half = student.ppf(0.975, 4 + SAMPLING_DF) * np.sqrt(variance * 0.45)
+    _, low, high = corrected_interval(FIVE, 0.25, sampling=[4.0] * 5)
+    assert (low, high) == pytest.approx((2 - half, 2 + half), rel=1e-12)
