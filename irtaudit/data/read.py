@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
+import pandas as pd
+
 from irtaudit.data import cells, columns
 from irtaudit.data.covariates import read_covariates
 from irtaudit.data.files import MAX_BYTES, decode_text, read_content
@@ -16,7 +18,7 @@ from irtaudit.data.pyirt import read_pyirt
 from irtaudit.data.read_logs import LOG_KINDS, LogKind, log_kind, read_logs
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import drop_incomplete
-from irtaudit.data.tables import Table, parse_table
+from irtaudit.data.tables import Table, frame_table, parse_table
 from irtaudit.data.trials import Trials, check_trials
 from irtaudit.data.undecided import UndecidedError
 from irtaudit.data.wide import could_be_wide, read_wide
@@ -28,7 +30,7 @@ Layout = Literal["wide", "long", "py-irt", "helm", "inspect", "lm-eval", "swe-be
 
 
 def read_responses(
-    path: str | Path,
+    path: str | Path | pd.DataFrame,
     *,
     items: str | Path | None = None,
     subjects: str | Path | None = None,
@@ -59,8 +61,8 @@ def read_responses(
 
     Parameters
     ----------
-    path : path
-        The file or folder.
+    path : path or DataFrame
+        The file or folder; or a wide or long table as pandas holds it.
     items, subjects : path, optional
         Tables (CSV, TSV, Parquet) that describe items and subjects, one row each; see `read_covariates`.
     subject_column, item_column, response_column : str, optional
@@ -107,7 +109,11 @@ def read_responses(
         raise PlanError(f"layout is {layout!r}, expected one of {', '.join(get_args(Layout))}")
     if incomplete not in get_args(Incomplete):
         raise PlanError(f"incomplete is {incomplete!r}, expected keep or drop")
-    kind = log_kind_of(path, layout)
+    frame = path if isinstance(path, pd.DataFrame) else None
+    path = "DataFrame" if isinstance(path, pd.DataFrame) else path
+    if frame is not None and layout not in (None, "wide", "long"):
+        raise PlanError(f"a DataFrame holds no {layout} logs or lines; layout is wide or long")
+    kind = log_kind_of(path, layout) if frame is None else None
     named = {"subject_column": subject_column, "item_column": item_column, "response_column": response_column}
     parts = {"task": task, "metric": metric, "target": target}
     if kind is not None:
@@ -128,7 +134,11 @@ def read_responses(
             raise PlanError(
                 f"{path} is read as a table, which knows no samples without score; leave out unscored"
             )
-        matrix = _read_file(Path(path), layout, named, pass_at, trials, max_bytes)
+        matrix = (
+            _read_file(Path(path), layout, named, pass_at, trials, max_bytes)
+            if frame is None
+            else _read_table(frame_table(frame, max_bytes), layout, named, pass_at, trials, max_bytes)
+        )
     if models is not None and kind is None:
         known = describe_models(matrix.subjects.index, models)
         matrix = replace(matrix, subjects=known, notes=(*matrix.notes, *unknown_models(known)))
@@ -165,7 +175,17 @@ def _read_file(
     if layout == "py-irt" or (layout is None and is_json(content)):
         _refuse_options(named, f"{path} is read as JSON lines, which have no columns")
         return read_pyirt(decode_text(content, path), path, pass_at=pass_at, max_bytes=max_bytes)
-    table = parse_table(content, path, max_bytes)
+    return _read_table(parse_table(content, path, max_bytes), layout, named, pass_at, trials, max_bytes)
+
+
+def _read_table(
+    table: Table,
+    layout: Layout | None,
+    named: dict[str, str | None],
+    pass_at: float | None,
+    trials: Trials | None,
+    max_bytes: int,
+) -> ResponseMatrix:
     if (layout or table_layout(table, **named)) == "long":
         return read_long(table, **named, pass_at=pass_at, trials=trials, max_bytes=max_bytes)
     return read_wide(table, subject_column=named["subject_column"], pass_at=pass_at)

@@ -219,6 +219,25 @@ def parse_table(content: bytes, path: str | Path, max_bytes: int) -> Table:
     return table
 
 
+def frame_table(frame: pd.DataFrame, max_bytes: int) -> Table:
+    """The table in a DataFrame, as it would be in the Parquet file that pandas writes of it.
+
+    Raises
+    ------
+    DataError
+        If Parquet cannot hold it: a column of several types, two columns of one name; or it has no rows.
+    """
+    stream = io.BytesIO()
+    try:
+        pq.write_table(pa.Table.from_pandas(frame), stream)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        said = " ".join(str(part) for part in error.args).split("\n")[0]
+        raise DataError(
+            f"the DataFrame cannot be read, it may hold a column of several types: {said}"
+        ) from None
+    return parse_table(stream.getvalue(), "DataFrame", max_bytes)
+
+
 def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
     try:
         schema = pq.ParquetFile(pa.BufferReader(content)).schema_arrow

@@ -181,6 +181,60 @@ def test_numbers_of_rows_that_were_kept_are_left_out_of_parquet_where_text_comes
     assert read_responses(tmp_path / "bare.parquet").subjects.index.tolist() == ["3", "9"]
 
 
+def test_a_dataframe_is_read_as_its_file_would_be() -> None:
+    wide = pandas_frame().reset_index()
+    long = wide.melt("model", var_name="item", value_name="score").dropna()
+    renamed = long.set_axis(["who", "what", "points"], axis=1)
+    for frame in (pandas_frame(), pandas_frame(None), wide, long, long.set_index(["model", "item"])):
+        assert_expected(read_responses(frame))
+    before = renamed.copy()
+    matrix = read_responses(renamed, subject_column="who", item_column="what", response_column="points")
+    assert_expected(matrix)
+    assert matrix.source == "DataFrame"
+    pd.testing.assert_frame_equal(renamed, before)
+    graded = long.assign(score=long["score"] / 2)
+    with pytest.raises(DataError, match=r"DataFrame, row 1, column 'score': found 0\.5, between 0 and 1"):
+        read_responses(graded)
+    assert read_responses(graded, pass_at=0.5).sha256 == matrix.sha256
+    assert read_responses(pd.concat([long, long]), trials="first").sha256 == matrix.sha256
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "error", "message"),
+    [
+        (pd.DataFrame({"model": ["a", "b"], "q": [1, "pass"]}), {}, DataError, "column q|several types"),
+        (pd.DataFrame([["a", 1, 1]], columns=["model", "q", "q"]), {}, DataError, "Duplicate column names"),
+        (
+            pd.DataFrame({"model": [], "q": []}),
+            {},
+            DataError,
+            "DataFrame has a header .2 columns. but no rows",
+        ),
+        (pd.DataFrame(), {}, DataError, "DataFrame"),
+        (
+            pd.DataFrame({"model": ["a"], "q": [1]}),
+            {"layout": "helm"},
+            PlanError,
+            "a DataFrame holds no helm logs",
+        ),
+        (
+            pd.DataFrame({"model": ["a"], "q": [1]}),
+            {"layout": "py-irt"},
+            PlanError,
+            "a DataFrame holds no py-irt",
+        ),
+        (pd.DataFrame({"model": ["a"], "q": [1]}), {"task": "t"}, DataError, "DataFrame is read as a table"),
+    ],
+    ids=["mixed", "twice", "no rows", "nothing", "helm", "py-irt", "task"],
+)
+def test_what_no_dataframe_can_be(
+    frame: pd.DataFrame, options: dict[str, Any], error: type[IrtAuditError], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        read_responses(frame, **options)
+    assert "\n" not in str(caught.value)
+
+
 def test_row_numbers_are_left_out_only_where_another_column_names_the_subjects(write: Write) -> None:
     numbered = write(",q1,q2\n0,1,0\n1,0,1\n")
     assert read_responses(numbered).subjects.index.tolist() == ["0", "1"]
