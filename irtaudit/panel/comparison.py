@@ -129,7 +129,7 @@ def _untestable_there(first: ScorePanel, second: ScorePanel, one: Association) -
 
 
 def _alike(first: ScorePanel, second: ScorePanel, one: Association) -> str:
-    """Why a handful of models that one panel alone has gives no interval; "" when there are enough, or none."""
+    """Why a handful of models in one panel alone gives no interval; "" when there are enough, or none."""
     names = [sample(panel, one).scores.index for panel in (first, second)]
     n = len(names[0].symmetric_difference(names[1]))
     if not 0 < n < MIN_MODELS:

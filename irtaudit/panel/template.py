@@ -23,6 +23,7 @@ ANCHORS = re.compile(
 )
 WORSE = re.compile(r"attack|asr|harmful|violation|error|toxic|fail|leak|compliance|hallucinat|false", re.I)
 ORGANIZATION = re.compile(r"organi[sz]ation|developer|provider|vendor|company|maker|lab|org", re.I)
+MAX_COLUMNS = 1_000
 COUNT = re.compile(r"(?P<name>.+)_(?P<part>tp|fp|fn|tn|valid|n|items)", re.I)
 
 
@@ -60,9 +61,14 @@ def plan_template(path: str | Path, max_bytes: int = MAX_BYTES) -> tuple[str, tu
     Raises
     ------
     DataError
-        If it is no such table, or none of its columns holds numbers that differ.
+        If it is no such table, has more than `MAX_COLUMNS` columns, or none holds numbers that differ.
     """
     table = parse_table(read_content(path, max_bytes), path, max_bytes)
+    if len(table.names) > MAX_COLUMNS:
+        raise DataError(
+            f"{path} has {len(table.names):,} columns, expected a column per benchmark, {MAX_COLUMNS} at "
+            "most; where they are single items, `irtaudit audit` reads the table"
+        )
     guess = _guessed(table)
     if not guess.scores:
         reasons = "; ".join(f"{name!r}: {why}" for name, why in list(guess.left_out.items())[:5])
@@ -138,17 +144,21 @@ def _columns(guess: _Guess) -> list[str]:
     anchors = [name for name in guess.scores if ANCHORS.search(name)]
     if len(anchors) == len(guess.scores):
         anchors = []
+    labels = [name.replace("_", " ").replace("~", "-").strip() for name in guess.scores]
     lines: list[str] = []
-    for name, values in guess.scores.items():
+    for (name, values), text in zip(guess.scores.items(), labels, strict=True):
+        label = text if text and labels.count(text) == 1 else name
         explained = name not in anchors and not any(line.startswith("construct") for line in lines)
-        lines += _column(name, values, name in anchors, guess.extras.get(name, {}), explained)
+        lines += _column(name, label, values, name in anchors, guess.extras.get(name, {}), explained)
     return lines
 
 
-def _column(name: str, values: pd.Series, anchor: bool, extra: dict[str, str], explained: bool) -> list[str]:
+def _column(
+    name: str, title: str, values: pd.Series, anchor: bool, extra: dict[str, str], explained: bool
+) -> list[str]:
     worse = not anchor and WORSE.search(name) is not None
     scale = _scale(values)
-    label = toml_text(name.replace("_", " ").strip() or name)
+    label = toml_text(title)
     key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
     lines = [
         "",

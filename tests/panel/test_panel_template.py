@@ -103,3 +103,19 @@ def test_a_table_without_scores_is_refused(tmp_path: Path, text: str, said: str)
     with pytest.raises(DataError) as caught:
         plan_template(path)
     assert said in str(caught.value)
+
+
+def test_names_that_look_alike_keep_labels_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("model,a_b,a b,c ~ d\nm1,1,2,3\nm2,2,3,4\n", encoding="utf-8")
+    columns = template(path)[0].columns
+    assert [column.label for column in columns.values()] == ["a_b", "a b", "c - d"]
+
+
+def test_a_table_of_items_is_no_panel_of_scores(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    names = [f"item_{i}" for i in range(1_001)]
+    rows = [["model", *names], ["m1", *"1" * 1_001], ["m2", *"0" * 1_001]]
+    path.write_text("\n".join(",".join(row) for row in rows), encoding="utf-8")
+    with pytest.raises(DataError, match=r"has 1,002 columns, expected a column per benchmark, 1000 at most"):
+        plan_template(path)
