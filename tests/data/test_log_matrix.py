@@ -15,7 +15,7 @@ from helm_bucket import MODELS, safety_files
 from irtaudit.data import read_responses
 from irtaudit.data.helm import read_helm
 from irtaudit.data.known import harmbench_items
-from irtaudit.data.log_matrix import responses_from_logs
+from irtaudit.data.log_matrix import likeliest_metric, responses_from_logs
 from irtaudit.data.logs import CANCELLED, ERROR, UNSCORED, Answer, Collector, LogFile, Logs
 from irtaudit.data.undecided import UndecidedError
 from irtaudit.errors import DataError, PlanError
@@ -86,6 +86,24 @@ def test_what_is_unclear_is_asked_with_an_example(helm: Path) -> None:
     assert (cut.value.option, cut.value.example) == ("pass_at", 1.0)
     with pytest.raises(DataError, match=r"the score is 7, outside 0 to 1 \(160 such scores\)"):
         read_responses(helm, task="xstest", metric="num_output_tokens", pass_at=1.0)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "likeliest"),
+    [
+        ({"acc": [0, 1.5], "zzz": [0, 1]}, "zzz"),  # a score of 1.5 is no share
+        ({"acc": [-0.5, 1], "zzz": [0, 1]}, "zzz"),
+        ({"acc": [1, 1], "zzz": [0, 1]}, "acc"),  # a usual name weighs more than scores that differ
+        ({"yyy": [1, 1], "zzz": [0, 1]}, "zzz"),
+        ({"score": [0, 1], "exact_match,none": [0, 1]}, "exact_match,none"),
+        ({"b": [0, 1], "a": [0, 1]}, "a"),
+    ],
+)
+def test_the_likeliest_metric(metrics: dict[str, list[float]], likeliest: str) -> None:
+    rows = [
+        Answer("m", "t", f"q{n}", 0, name, s) for name, found in metrics.items() for n, s in enumerate(found)
+    ]
+    assert likeliest_metric(logs_of(*rows).rows) == likeliest
 
 
 def test_models_and_tasks_without_the_metric_are_said() -> None:
