@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from irtaudit.dimensionality.baselines import additive_baselines as additive_baselines
     from irtaudit.dimensionality.compare import Comparison as Comparison
     from irtaudit.dimensionality.compare import compare as compare
+    from irtaudit.dimensionality.gates import judge_with_gates as judge_with_gates
     from irtaudit.dimensionality.verdict import Verdict as Verdict
     from irtaudit.dimensionality.verdict import judge as judge
     from irtaudit.errors import ConvergenceWarning as ConvergenceWarning
@@ -73,6 +74,7 @@ _HOMES = {
     "fit": "irtaudit.irt.fit",
     "fit_all": "irtaudit.irt.fit",
     "judge": "irtaudit.dimensionality.verdict",
+    "judge_with_gates": "irtaudit.dimensionality.gates",
     "load_swebench_verified": "irtaudit.data.bundled",
     "make_splits": "irtaudit.data.splits",
     "merge_small_factors": "irtaudit.data.screen",

@@ -84,13 +84,14 @@ def test_the_example_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
     (example,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
     made_quick = example.replace("n_restarts=20", 'n_restarts=1, preset="quick"')
     made_quick = made_quick.replace(
-        'unidimensional("2pl"), seed', 'unidimensional("2pl"), n_restarts=1, preset="quick", seed'
+        "[specs[0], specs[2]], seed", '[specs[0], specs[2]], n_restarts=1, preset="quick", seed'
     )
     assert made_quick.count('preset="quick"') == 2
     exec(compile(made_quick, "README.md", "exec"), {})
     said = capsys.readouterr().out
     assert "confirmatory_repo_2pl" in said
     assert "..." not in said.partition("log_loss")[0]
+    assert re.search(r"^(not supported|supported|inconclusive): ", said, flags=re.MULTILINE)
 
 
 def test_the_readme_names_every_command_and_exit_code() -> None:
