@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
 
-STEPS, STEPS_PER_PAIR = 600, 150
+STEPS, STEPS_PER_PAIR, MOST_STEPS = 600, 150, 2000
 """So many steps, and so many more for each correlation: chains then differ by .01 to .03 in Fisher's z."""
 SETTLING = 0.25
 """Share of the steps in which the step size is tuned and nothing is kept."""
@@ -53,7 +53,7 @@ def latent_correlations(values: ArrayLike, precision: ArrayLike, start: ArrayLik
     root, scaled = np.sqrt(w), np.asarray(values, dtype=np.float64) / np.sqrt(w)
     rng = np.random.default_rng([seed, *b"latent correlations"])
     z = _partials(np.asarray(start, dtype=np.float64))
-    n_steps = STEPS + STEPS_PER_PAIR * z.shape[1]
+    n_steps = min(STEPS + STEPS_PER_PAIR * z.shape[1], MOST_STEPS)
     step = np.full(len(z), 1.0 / np.sqrt(w.shape[1] * z.shape[1]))
     current, total, kept = _log_density(z, root, scaled), np.zeros_like(start, dtype=np.float64), 0
     for t in range(n_steps):
