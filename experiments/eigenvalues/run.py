@@ -188,7 +188,7 @@ def seconds(config: Config) -> pd.DataFrame:
 
 
 def missing_panels(config: Config, panels: pd.DataFrame, at_most: int | None) -> list[tuple[int, int]]:
-    """Numbers of the kinds and panels that are not there yet: three kinds with a bar first, panel by panel."""
+    """Numbers of the kinds and panels that are not there yet, those with a bar first, panel by panel."""
     done = set(zip(panels["kind"], panels["panel"], strict=True))
     wanted = [
         (number >= WITH_A_BAR, panel, number)
