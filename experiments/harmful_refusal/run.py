@@ -222,6 +222,7 @@ def main() -> None:
     ending = "" if given.data == "replica" else "_helm"
     work = given.work or given.out / f"{config.preset}{ending}-audit"
     given.out.mkdir(parents=True, exist_ok=True)
+    continued = (work / "fits").exists()
     started = time.monotonic()
     result, plan = audited(config, matrix, work, given.workers)
     seconds = time.monotonic() - started
@@ -249,6 +250,7 @@ def main() -> None:
         "fits": len(result.comparison.restarts),
         "wall_seconds": round(seconds),
         "cpu_seconds": round(cpu),
+        "seconds_are_of": "the last piece of an interrupted run" if continued else "the whole run",
         "versions": versions(),
         "command": command,
     }
