@@ -58,10 +58,11 @@ def rotate(loadings: ArrayLike, criterion: Criterion = "varimax") -> Rotation:
     from statsmodels.multivariate import factor_rotation
 
     rotate_factors: Any = factor_rotation.rotate_factors
+    arguments = ("varimax",) if criterion == "varimax" else ("oblimin", 0, "oblique")
+    with np.errstate(divide="ignore"):  # statsmodels logs the length of its steps, which may be 0
+        rotated, transform = rotate_factors(a, *arguments)
     if criterion == "varimax":
-        rotated, transform = rotate_factors(a, "varimax")
         return _in_order(np.asarray(rotated), identity, np.asarray(transform))
-    rotated, transform = rotate_factors(a, "oblimin", 0, "oblique")
     return _in_order(np.asarray(rotated), np.asarray(transform.T @ transform), np.linalg.inv(transform).T)
 
 

@@ -56,6 +56,15 @@ def test_alignment_undoes_a_turn_and_congruence_is_a_cosine() -> None:
     assert np.isnan(congruence([[0.0]], [[1.0]])).all()
 
 
+@pytest.mark.parametrize("criterion", ["varimax", "oblimin"])
+@pytest.mark.filterwarnings("error")
+def test_a_dimension_without_loadings_is_turned_quietly(criterion: Any) -> None:
+    a = np.outer(np.linspace(0.2, 0.9, 12), [1.0, 0.0, 0.0])
+    found = rotate(a, criterion)
+    np.testing.assert_allclose(found.loadings @ found.correlation @ found.loadings.T, a @ a.T, atol=1e-9)
+    np.testing.assert_array_equal(rotate(np.zeros((9, 2)), criterion).loadings, 0)
+
+
 def test_one_dimension_only_has_its_sign_fixed() -> None:
     np.testing.assert_array_equal(rotate([[-1.0], [-0.5]]).loadings, [[1.0], [0.5]])
 
