@@ -48,6 +48,7 @@ from irtaudit.dimensionality.pairwise import pairwise_table
 from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, Group, IrtPlan, Ruling, Splitting
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
 from irtaudit.dimensionality.present import TERMS, present, present_followup, sentence
+from irtaudit.dimensionality.present_files import present_files
 from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.dimensionality.sweep import Cut, check_cut_offs, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
@@ -608,6 +609,7 @@ def sections(result: AuditResult) -> list[Section]:
         _screening(result),
         *_plan_section(result.planned),
         _settings_section(result),
+        present_files(tables(result)),
     ]
 
 

@@ -12,6 +12,7 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.dimensionality.compare import TABLE
 from irtaudit.dimensionality.plan import Followup, Group
+from irtaudit.dimensionality.present_files import holds
 from irtaudit.errors import DataError, PlanError, StorageError
 from irtaudit.irt.spec import ModelSpec
 
@@ -138,6 +139,13 @@ def test_the_folder_holds_what_other_programs_read(written):
     assert set(comparison["structure"]) == {"baseline", "unidimensional", "exploratory", "confirmatory"}
     assert len(pd.read_csv(written / "restarts.csv")) == 4 * 5 * 2
     assert len(pd.read_csv(written / "comparison_by_split.csv")) == 6 * 5
+
+
+def test_the_page_says_what_every_table_holds(written):
+    page = (written / "report.html").read_text(encoding="utf-8")
+    for path in written.glob("*.csv"):
+        assert f"{path.name}</" in page, path.name
+        assert holds(path.stem), path.name
 
 
 def test_the_summary_has_the_keys_that_other_programs_read(summarised, matrix, result):
