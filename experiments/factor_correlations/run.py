@@ -25,13 +25,14 @@ from scipy.special import expit
 import irtaudit
 from irtaudit import ResponseMatrix
 from irtaudit.irt.correlations import COLUMNS, factor_correlation_intervals
+from irtaudit.irt.result import moment_correlations
 from irtaudit.irt.spec import spec_from_name
 from irtaudit.stats.proportions import wilson
 
 Array = NDArray[np.float64]
 HERE = Path(__file__).parent
 PAIRS = tuple(combinations(range(3), 2))
-PANELS = ["kind", "panel", "truth", "of_panel", *COLUMNS]
+PANELS = ["kind", "panel", "truth", "of_panel", "at_mode", *COLUMNS]
 MIXED = (0.785, 0.451, 0.603)
 
 
@@ -106,8 +107,15 @@ def run_panel(config: Config, number: int, panel: int) -> pd.DataFrame:
     options = {"preset": config.preset, "seed": panel, "workers": 1}
     fit = irtaudit.fit(matrix, spec, n_restarts=1, **options)
     found = factor_correlation_intervals(fit, matrix, **options)
-    of_panel = np.corrcoef(theta.T)[tuple(np.transpose(PAIRS))]
-    found = found.assign(kind=kind.name, panel=panel, truth=kind.correlations, of_panel=of_panel)
+    mean, sd = (moments["theta"] for moments in fit.posterior())
+    pairs = tuple(np.transpose(PAIRS))
+    found = found.assign(
+        kind=kind.name,
+        panel=panel,
+        truth=kind.correlations,
+        of_panel=np.corrcoef(theta.T)[pairs],
+        at_mode=moment_correlations(mean, sd)[pairs],
+    )
     return found[PANELS]
 
 
@@ -118,7 +126,8 @@ def summarise(panels: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per kind of panel, over its pairs: ``kind, panels``, ``rmse`` (of the estimate against the
-        correlation of the panel's own abilities), ``bias``, ``population`` (share of population intervals
+        correlation of the panel's own abilities), ``bias``, ``rmse_at_mode`` (of the moments at the mode of
+        the prior's R, as `irtaudit.irt.result.moment_correlations` takes them), ``population`` (share of population intervals
         that hold the true correlation), ``panel_cover`` (share of panel intervals that hold that of the
         panel's abilities), each with ``_low, _high`` (Wilson 95 %, on panels x pairs: pairs of one panel are
         not independent), and mean widths.
@@ -128,6 +137,7 @@ def summarise(panels: pd.DataFrame) -> pd.DataFrame:
     own = panels["of_panel"].between(panels["panel_low"], panels["panel_high"])
     rows = panels.assign(
         squared=error**2,
+        squared_at_mode=(panels["at_mode"] - panels["of_panel"]) ** 2,
         error=error,
         population=population,
         own=own,
@@ -141,6 +151,7 @@ def summarise(panels: pd.DataFrame) -> pd.DataFrame:
             "panels": groups["panel"].nunique(),
             "rmse": np.sqrt(groups["squared"].mean()),
             "bias": groups["error"].mean(),
+            "rmse_at_mode": np.sqrt(groups["squared_at_mode"].mean()),
         }
     )
     for estimand, column in (("population", "population"), ("panel", "own")):
