@@ -125,12 +125,12 @@ def summarise(panels: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per kind of panel, over its pairs: ``kind, panels``, ``rmse`` (of the estimate against the
-        correlation of the panel's own abilities), ``bias``, ``rmse_at_mode`` (of the moments at the mode of
-        the prior's R, as `irtaudit.irt.result.moment_correlations` takes them), ``population`` (share of population intervals
-        that hold the true correlation), ``panel_cover`` (share of panel intervals that hold that of the
-        panel's abilities), each with ``_low, _high`` (Wilson 95 %, on panels x pairs: pairs of one panel are
-        not independent), and mean widths.
+        One row per kind of panel, over its pairs: ``kind, panels``, ``rmse`` and ``bias`` (of the estimate
+        against the correlation of the panel's own abilities), ``rmse_at_mode`` (of
+        `irtaudit.irt.result.moment_correlations`, the moments at the mode of R), ``population_coverage``
+        (share of population intervals that hold the true correlation), ``panel_coverage`` (share of panel
+        intervals that hold that of the panel's abilities), each with ``_low, _high`` (Wilson 95 %, as if the
+        pairs of a panel were independent), and mean widths.
     """
     error = panels["correlation"] - panels["of_panel"]
     population = panels["truth"].between(panels["population_low"], panels["population_high"])
