@@ -364,14 +364,14 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
             claim=claim,
             figures=[_card(figure)],
             how=f"{n} splits of the responses; each model is fitted to the same training responses and "
-            f"scored on the same held-out ones. Differences to {label(verdict.best)}; t intervals corrected "
-            "for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers (Bonferroni)"
+            f"scored on the same held-out ones. Differences to {label(verdict.best)}; t intervals"
             + (
                 ""
                 if comparison.sampling is None
-                else ", from the spread between splits and between responses"
+                else " from the spread between splits and between responses,"
             )
-            + ".",
+            + " corrected for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers "
+            "(Bonferroni).",
             otherwise="Every interval below the margin would speak for one score, one above it against.",
             table=comparison.paired,
             columns=COLUMNS | ALONE,

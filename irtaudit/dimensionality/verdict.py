@@ -345,7 +345,9 @@ def one_dimension_gains(gain: Interval) -> str:
 def _failed_sentence(word: Word, failed: Sequence[str]) -> str:
     if not failed or word == "not supported":
         return ""
-    return f" The fit of {', '.join(map(short_label, failed))} failed, so what that could gain is not known."
+    which, it = ("fit", "it") if len(failed) == 1 else ("fits", "they")
+    named = ", ".join(map(short_label, failed))
+    return f" The {which} of {named} failed, so what {it} could gain is not known."
 
 
 def _challenger_sentence(word: Word, row: pd.Series) -> str:
@@ -363,10 +365,12 @@ def _challenger_sentence(word: Word, row: pd.Series) -> str:
             f"One dimension {'is' if sure else 'looks'} enough: no richer model can gain as much as {margin} "
             f"({gain}){doubt}."
         )
-    return (
-        f"These responses do not tell whether one dimension is enough: {gain}, and {margin} lies within that "
-        "interval."
+    open_ = (
+        f"{margin} lies within that interval"
+        if row["difference"] >= 0
+        else f"a gain above {margin} is not excluded"
     )
+    return f"These responses do not tell whether one dimension is enough: {gain}, and {open_}."
 
 
 def gains(difference: Interval) -> str:

@@ -197,6 +197,15 @@ def test_a_loss_is_not_called_a_gain():
     )
 
 
+def test_across_the_margin_the_sentence_says_on_which_side_the_difference_lies():
+    near = judge(panel(0.1, {"confirmatory_kind_2pl": 0.003}, wobble=0.002))
+    assert "gains 0.0030" in near.because
+    assert "the margin of 0.0020 lies within that interval" in near.because
+    below = judge(panel(0.1, {"confirmatory_kind_2pl": -0.001}, wobble=0.002))
+    assert "loses 0.0010" in below.because
+    assert "a gain above the margin of 0.0020 is not excluded" in below.because
+
+
 def test_no_number_of_responses_is_said_where_none_would_settle_it():
     verdict = judge(panel(0.1, {"confirmatory_kind_2pl": 0.002001}))
     assert verdict.what_would_change.startswith("No panel of realistic size")
