@@ -335,6 +335,16 @@ def test_the_latest_run_of_a_folder_counts(lm_eval: Callable[..., Path], tmp_pat
     assert "samples_t_2026-01-01T00-00-00.1.jsonl (org/m) was left out" in logs.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("responses", "answer"),
+    [(["a", "b"], "a"), ("ab", "ab"), ([], None), (None, None), ([[-1.5, False]], None)],
+)
+def test_the_answer_is_the_first_that_a_filter_took(
+    lm_eval: Callable[..., Path], responses: Any, answer: str | None
+) -> None:
+    assert read_logs(lm_eval([sample(0, filtered_resps=responses)])).rows["answer"].tolist() == [answer]
+
+
 def test_runs_of_one_model_in_several_folders_are_trials(
     lm_eval: Callable[..., Path], tmp_path: Path
 ) -> None:
