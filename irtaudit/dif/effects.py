@@ -67,7 +67,7 @@ def effect_functions(
     fixed = None if options.rematch else match(contrast, contrast.responses[None], options, anchors)
     for name in names:
         if name == "z":
-            prepared[name] = _score_effect(contrast)
+            prepared[name] = score_effect(contrast)
         elif fixed is not None:
             prepared[name] = _joined(
                 [_one_effect(name, contrast, m, options, fixed=True) for m in fixed], fixed
@@ -158,7 +158,14 @@ def _last_coefficient(covariates: Array, observed: Array, penalty: float, expect
     return effect
 
 
-def _score_effect(contrast: Contrast) -> Effect:
+def score_effect(contrast: Contrast) -> Effect:
+    """The score test as a function of the responses, see :func:`score_test`.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        With a fitted scope.
+    """
     test = score_test(contrast)
     weights = test.weights.astype(np.float32)
     assert contrast.probability is not None  # refused without a fit
