@@ -464,17 +464,11 @@ def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
     claim = _correlation_claim(fit, table)
     correlations = fit.factor_correlations
     assert correlations is not None  # the caller checked
-    figure = draw(
-        lambda axes: _heat(axes, correlations),
-        alt=claim,
-        caption="Darker: the two dimensions order the models more alike. 1 would be the same dimension.",
-        height=1.6 + 0.22 * fit.spec.dims,
-    )
     return Section(
         place="evidence",
         title="Factor correlations",
         claim=claim,
-        figures=[figure],
+        figures=[_heat_map(correlations, claim)] if len(table) > 1 else [],
         how="Confirmatory fit to every observed response; correlation of the second moments of theta over "
         "the models of this pool. The panel interval covers measurement error alone (parametric bootstrap); "
         "the population interval also that other models might have been in the pool.",
@@ -484,6 +478,15 @@ def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
         formats=CORRELATION_FORMATS,
         caption="Correlation of every pair of dimensions.",
         file="factor_correlations.csv",
+    )
+
+
+def _heat_map(correlations: pd.DataFrame, claim: str) -> Figure:
+    return draw(
+        lambda axes: _heat(axes, correlations),
+        alt=claim,
+        caption="Darker: the two dimensions order the models more alike. 1 would be the same dimension.",
+        height=1.6 + 0.22 * len(correlations),
     )
 
 
@@ -510,7 +513,7 @@ def _heat(axes: Axes, correlations: pd.DataFrame) -> None:
             axes.add_patch(_square(j, i, strength))
             if n <= MAX_PRINTED:
                 ink = "white" if _shade(strength) > DARK else "black"
-                text = f"{values[i, j]:.2f}".replace("0.", ".")
+                text = f"{values[i, j]:.2f}".replace("0.", ".").replace("-", "\N{MINUS SIGN}")
                 size = 6.5 if n > FEW_PRINTED else 9.0
                 axes.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
     axes.set(xlim=(-0.5, n - 1.5), ylim=(n - 0.5, -0.5), xticks=range(n - 1), yticks=range(n))

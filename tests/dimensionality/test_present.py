@@ -9,7 +9,7 @@ from comparison_panels import panel, restarts, rows
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import assemble
 from irtaudit.dimensionality.gates import Power
-from irtaudit.dimensionality.present import band_shares, present, restart_spread
+from irtaudit.dimensionality.present import _heat_map, band_shares, present, restart_spread
 from irtaudit.dimensionality.tables import correlations_table
 from irtaudit.dimensionality.verdict import judge
 from irtaudit.irt.fit import fit
@@ -205,7 +205,16 @@ def test_factor_correlations_name_the_lowest_pair(full, matrix):
     value = full["confirmatory_kind_2pl"].factor_correlations.loc["a", "b"]
     assert f"the two abilities correlate {value:.2f} (95 % interval" in card.claim
     assert "median" not in card.claim
-    assert f".{round(value * 100):02d}" in card.figures[0].svg
+    assert not card.figures  # one number needs no map
+
+
+def test_correlations_are_printed_in_an_ink_that_can_be_read():
+    names = ["a", "b", "c"]
+    table = pd.DataFrame([[1, 0.7, 0.96], [0.7, 1, -0.2], [0.96, -0.2, 1]], names, names)
+    svg = _heat_map(table, "claim").svg
+    printed = re.findall(r'<text style="([^"]*)"[^>]*>([^<]*\.\d\d)</text>', svg)
+    inks = {text: "#ffffff" in style for style, text in printed}
+    assert inks == {".70": False, ".96": True, "\N{MINUS SIGN}.20": False}
 
 
 def test_tables_and_curves_to_look_at(matrix, full):
