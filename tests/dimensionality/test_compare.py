@@ -22,6 +22,7 @@ from irtaudit.dimensionality.compare import (
 from irtaudit.errors import PlanError
 from irtaudit.irt.fit import fit_all
 from irtaudit.irt.spec import ModelSpec
+from irtaudit.stats.resampling import corrected_interval
 
 CHALLENGERS = {"confirmatory_kind_2pl": 0.01, "exploratory_2d_2pl": -0.003}
 
@@ -265,6 +266,11 @@ def test_held_out_losses_average_to_the_tables_and_shape_the_intervals():
     assert plain.sampling is None
     assert known.interval(*pair).estimate == plain.interval(*pair).estimate
     assert known.interval(*pair).low != plain.interval(*pair).low
+    gains = [b - a for a, b in zip(*(losses[name] for name in pair), strict=True)]
+    sampling = [gain.var(ddof=1) / gain.size for gain in gains]
+    means = [gain.mean() for gain in gains]
+    by_hand = corrected_interval(means, known.test_over_train, n_comparisons=2, sampling=sampling)
+    assert known.interval(*pair, 2) == pytest.approx(by_hand, abs=1e-12)
     row = known.paired.set_index("model").loc["item_means"]
     assert (row["low"], row["high"]) == known.interval("item_means", str(known.reference))[1:]
 
