@@ -227,8 +227,8 @@ def heldout_losses(
 
 def cell_losses(responses: Array, p: Array, cells: Array) -> Array:
     """(cell,) log-losses in nats of the cells asked for, probabilities clipped as everywhere."""
-    q = np.clip(p[cells], CLIP, 1 - CLIP)
-    return np.asarray(-np.log(np.where(responses[cells] == 1, q, 1 - q)))
+    q, y = np.clip(p[cells], CLIP, 1 - CLIP), responses[cells]
+    return np.asarray(-(y * np.log(q) + (1 - y) * np.log1p(-q)))
 
 
 def sampling_covariance(losses: Mapping[str, Sequence[Array]], splits: Sequence[str]) -> pd.DataFrame:
