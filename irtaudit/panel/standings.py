@@ -32,6 +32,7 @@ STANDING = [
     "standing",
     "standing_joint",
     "n_to_settle",
+    "n_to_settle_joint",
 ]
 
 
@@ -58,19 +59,23 @@ def _standing(panel: ScorePanel, plan: PanelPlan, row: dict[str, Any], together:
     each, joint = (_over_organizations(panel, plan, pair, 1 - 0.05 / m) for m in (1, together))
     enough = row["n"] >= plan.thresholds.convergent_n
     rule = _Rule(threshold, either_sign=row["x"] == CAPABILITY, enough=enough)
-    own = row["low"], row["high"]
+    over_models = [(row[f"low{kind}"], row[f"high{kind}"]) for kind in ("", "_joint")]
+    ends = [(max(low, -1.0), min(high, 1.0)) for low, high in (each, joint)]
+    needed = [
+        models_to_settle(row["n"], row["rho"], list(both), threshold, either_sign=rule.either_sign)
+        for both in zip(over_models, (each, joint), strict=True)
+    ]
     return {
         **{name: row[name] for name in ("x", "y", "n", "rho", "low", "high", "low_joint", "high_joint")},
-        "clusters_low": each[0],
-        "clusters_high": each[1],
-        "clusters_low_joint": joint[0],
-        "clusters_high_joint": joint[1],
+        "clusters_low": ends[0][0],
+        "clusters_high": ends[0][1],
+        "clusters_low_joint": ends[1][0],
+        "clusters_high_joint": ends[1][1],
         "threshold": threshold,
-        "standing": rule.standing(own, each),
-        "standing_joint": rule.standing((row["low_joint"], row["high_joint"]), joint),
-        "n_to_settle": models_to_settle(
-            row["n"], row["rho"], [own, each], threshold, either_sign=rule.either_sign
-        ),
+        "standing": rule.standing(over_models[0], each),
+        "standing_joint": rule.standing(over_models[1], joint),
+        "n_to_settle": needed[0],
+        "n_to_settle_joint": needed[1],
     }
 
 
@@ -78,7 +83,7 @@ def _over_organizations(
     panel: ScorePanel, plan: PanelPlan, pair: Association, level: float
 ) -> tuple[float, float]:
     found = cluster_bootstrap(panel, plan, pair, level)
-    return (np.nan, np.nan) if isinstance(found, str) else (max(found.low, -1.0), min(found.high, 1.0))
+    return (np.nan, np.nan) if isinstance(found, str) else (found.low, found.high)
 
 
 class _Rule(NamedTuple):

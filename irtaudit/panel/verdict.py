@@ -28,7 +28,7 @@ from irtaudit.data.panel import ScorePanel
 from irtaudit.panel.estimands import MIN_MODELS, Association, NotTested, label, models
 from irtaudit.panel.licence import LICENCES, Evidence, licence
 from irtaudit.panel.plan import CAPABILITY, PanelPlan
-from irtaudit.panel.standings import models_to_settle, standings
+from irtaudit.panel.standings import standings
 from irtaudit.panel.words import both_spans, comparisons, joined, records, rho_text
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
@@ -49,7 +49,7 @@ class Verdict:
         high_joint`` and ``clusters_low_joint, clusters_high_joint`` (the same, jointly 95 %);
         ``threshold``; ``standing, standing_joint``: "above", "below" or "open"; ``n_to_settle``: models
         with which the 95 % intervals would keep clear of the threshold, if the correlation stayed and
-        intervals shrank with the root of n (NaN: never).
+        intervals shrank with the root of n (NaN: never); ``n_to_settle_joint``: the same for the joint ones.
     benchmarks : DataFrame
         One row per benchmark, see `licence.LICENCES`: the parts of its verdict; ``headline``, to be quoted;
         ``sentence``, which says it all.
@@ -172,7 +172,8 @@ def _incomplete(n_made: int, missing: list[str]) -> str:
 
 
 def _open(panel: ScorePanel, plan: PanelPlan, left: pd.DataFrame, n_made: int) -> str:
-    need, row = min(((_needed(row), row) for row in records(left)), key=lambda one: one[0])
+    row = records(left.sort_values("n_to_settle_joint"))[0]
+    need = row["n_to_settle_joint"]
     few = ", too few for any verdict" if row["n"] < plan.thresholds.convergent_n else ""
     enough = max(need, row["n"] + 1, plan.thresholds.convergent_n)
     settles = f"; about {enough:.0f} models would settle it if it stays there" if np.isfinite(need) else ""
@@ -181,14 +182,6 @@ def _open(panel: ScorePanel, plan: PanelPlan, left: pd.DataFrame, n_made: int) -
         f"{rho_text(row['rho'])} (joint 95 % interval {both_spans(row, '_joint')}; threshold "
         f"{row['threshold']:.2f}) on {models(row['n'])}{few}{settles}."
     )
-
-
-def _needed(row: dict[str, Any]) -> float:
-    """Models with which the joint intervals would keep clear of the threshold; infinite: too many."""
-    joint = [(row[f"{over}low_joint"], row[f"{over}high_joint"]) for over in ("", "clusters_")]
-    either = row["x"] == CAPABILITY
-    found = models_to_settle(row["n"], row["rho"], joint, row["threshold"], either_sign=either)
-    return found if np.isfinite(found) else np.inf
 
 
 def _names(panel: ScorePanel, row: dict[str, Any]) -> list[str]:

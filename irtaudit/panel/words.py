@@ -97,6 +97,7 @@ COLUMNS = {
     "standing": "Where the 95 % intervals lie: above, below or across the threshold.",
     "standing_joint": "The same for the joint intervals, which decide the answer.",
     "n_to_settle": "Models whose intervals would keep clear of the threshold.",
+    "n_to_settle_joint": "The same for the joint intervals.",
     "change": "Second panel minus first.",
     "design": "Whether one panel is part of the other.",
     "part": "Part of the audit.",

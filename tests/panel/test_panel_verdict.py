@@ -182,6 +182,15 @@ def test_models_that_would_settle_where_the_opposite_order_counts_as_well() -> N
     assert models_to_settle(20, -0.9, [(-1.0, -0.7)], 0.8, either_sign=True) == pytest.approx(80, abs=1)
 
 
+def test_what_would_settle_counts_what_an_interval_reaches_beyond_one(table1: PanelAudit) -> None:
+    """A t interval over eight organizations may end beyond 1; cut off there it would promise too much."""
+    rows = table1.verdict.standings
+    row = rows[(rows["clusters_high"] == 1) & (rows["x"] == CAPABILITY)].iloc[0]
+    reach = max(row["clusters_high"] - row["rho"], row["high"] - row["rho"]) / (row["threshold"] - row["rho"])
+    assert row["n_to_settle"] > np.ceil(row["n"] * reach**2)
+    assert row["n_to_settle_joint"] > row["n_to_settle"]
+
+
 def test_sentences_and_lines_span_what_decides(table1: PanelAudit) -> None:
     row = table1.verdict.standings.iloc[0]
     assert row["high"] < row["threshold"] < row["clusters_high"]
