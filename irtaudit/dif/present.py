@@ -179,7 +179,7 @@ def _map(whole: DifResult, part: DifResult) -> Section:
         claim=_map_claim(shown),
         figures=[_scatter(shown, wide=False)],
         how=_how(shown),
-        otherwise="Dots that lie apart from the cloud, or none.",
+        otherwise="Dots further from zero, or nearer to it, than items of this difficulty get by chance.",
     )
 
 
