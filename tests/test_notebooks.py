@@ -31,6 +31,14 @@ PROMISES = {
         r"single score +score +60 +\d+ +[1-9]",
         r"kind:recite +score +30 +\d+ +0",
     ),
+    "03_safety_or_capability": (
+        r"167 of 301 unsafe traces found, 8 of 270 benign ones flagged",
+        r"balanced accuracy 0\.763 \(never looking: 0\.500\)",
+        r"31,824 panels of seven: 25\.3% are that strong",
+        r"unrelated scores: 26\.7% \(exact",
+        r"not supported - quiz orders the 60 models as capability does",
+        r"safety: NOT SUPPORTED\s+InjecAgent and AgentHarm order the same 18 models differently",
+    ),
 }
 """What a lesson's output must hold for its text to be true."""
 
