@@ -299,7 +299,8 @@ def _tell(result: AuditResult, report: Path) -> None:
     click.echo(f"{result.claim}: {click.style(verdict.word, bold=True)}")
     click.echo(f"  {verdict.because}")
     gain = verdict.conditions["detail"].iloc[0]
-    click.echo(f"  One dimension against item means: {gain}; the margin is {verdict.margin:.4f}.")
+    margin = f"; the margin is {verdict.margin:.4f}" if verdict.margin > 0 else ""
+    click.echo(f"  One dimension against item means: {gain}{margin}.")
     click.echo(f"  What would change it? {verdict.what_would_change}")
     if result.sweep:
         from irtaudit.dimensionality.sweep import sweep_sentence
