@@ -198,16 +198,28 @@ def _map_claim(part: DifResult) -> str:
 def _flag_claim(part: DifResult) -> str:
     """How many items the headline screens flag, and how many of these relatives could explain."""
     items = part.items[part.items["screen"].isin(headline(part.options)) & part.items["flag_family"]]
-    n, testable = items["item"].nunique(), part.flags["n_testable"].max()
-    claim = f"{n or 'None'} of {testable} testable items stand{'s' if n < 2 else ''} out at equal ability"
-    if not n or items["flag_family_cluster"].isna().all():
-        return f"{claim}."
-    kept = items[items["flag_family_cluster"].fillna(False).astype(bool)]["item"].nunique()
+    n, testable = _count(items), part.flags["n_testable"].max()
+    return (
+        f"{n or 'None'} of {testable} testable items stand{'s' if n < 2 else ''} out at equal ability"
+        f"{_among_relatives(items)}."
+    )
+
+
+def _count(items: pd.DataFrame) -> int:
+    return len(items[["scope", "item"]].drop_duplicates())
+
+
+def _among_relatives(flagged: pd.DataFrame) -> str:
+    """What becomes of flagged items under the cluster-aware null, to follow their number."""
+    if flagged["flag_family_cluster"].isna().all():
+        return ""
+    n = _count(flagged)
+    kept = _count(flagged[flagged["flag_family_cluster"].fillna(False).astype(bool)])
     if n == 1:
         still = "it still does" if kept else "it no longer does"
     else:
         still = f"{kept or 'none'} still do{'es' if kept < 2 else ''}"
-    return f"{claim}; {still} when families of models are allowed for."
+    return f"; {still} when families of models are allowed for"
 
 
 def _flag_text(part: DifResult) -> str:
@@ -231,8 +243,9 @@ def _scatter(part: DifResult, *, wide: bool) -> Figure:
         paint,
         alt=f"{n_flagged} of {len(items)} items stand out from the others at equal ability.",
         caption="Each dot is an item: how hard it is, and how far the groups are apart on it at equal "
-        f"ability ({SCREEN_NAMES[screen]}). Zero is no DIF. Named and coloured: flagged. Dots far out "
-        "without a colour rest on few passes or fails and are no further out than chance takes them.",
+        f"ability ({SCREEN_NAMES[screen]}). Zero is no DIF. {'Named and coloured' if wide else 'Coloured'}: "
+        "flagged. Dots far out without a colour rest on few passes or fails and are no further out than "
+        "chance takes them.",
         width=PAGE_WIDTH if wide else CARD_WIDTH,
         height=3.6 if wide else 2.8,
         phone_height=3.4 if wide else None,
@@ -359,10 +372,10 @@ def _scoped(whole: DifResult, part: DifResult) -> list[Section]:
     names = list(dict.fromkeys(column_of(scoped.flags["scope"])))
     n_scopes = scoped.flags["scope"].nunique()
     found = scoped.items[scoped.items["screen"].isin(screens) & scoped.items["flag_family"]]
-    n = len(found[["scope", "item"]].drop_duplicates())
+    n = _count(found)
     claim = (
         f"Matched within the {n_scopes} scopes of {' and '.join(names)} instead of over one score, "
-        f"{n or 'no'} item{'s' if n != 1 else ''} stand{'s' if n < 2 else ''} out."
+        f"{n or 'no'} item{'s' if n > 1 else ''} stand{'s' if n < 2 else ''} out{_among_relatives(found)}."
     )
     text = [
         f"{flag_counts(scoped.flags, screens)}, each scope with a cut-off of its own: of {n_scopes} scopes "

@@ -116,6 +116,25 @@ def test_limits_name_only_what_applies(found, truth):
     assert "Relatives count as independent models." in limits(classical)
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ([True], "it still does"),
+        ([False], "it no longer does"),
+        ([True, False], "1 still does"),
+        ([True, True], "2 still do"),
+        ([False, False], "none still does"),
+    ],
+)
+def test_flags_say_what_families_leave_of_them(found, kept, said):
+    clean = found.items.assign(flag_family=False)
+    chosen = clean.index[(clean["scope"] == SINGLE) & (clean["screen"] == "mh")][: len(kept)]
+    clean.loc[chosen, "flag_family"] = True
+    clean.loc[chosen, "flag_family_cluster"] = kept
+    card = by_title(present(replace(found, items=clean)))["DIF under the single score"]
+    assert card.claim.endswith(f"; {said} when families of models are allowed for.")
+
+
 def test_bands_in_which_one_group_stands_alone_are_a_limit(found):
     assert not any("stand alone" in limit for limit in limits(found))
     apart = panel(24, sizes=(15, 15, 0), n_items=20, difference=12.0)
