@@ -31,7 +31,17 @@ def fitted() -> FitResult:
 def test_a_result_survives_the_disk(fitted: FitResult, tmp_path: Path) -> None:
     save_fit(fitted, tmp_path / "fit.safetensors")
     again = load_fit(tmp_path / "fit.safetensors")
-    for field in ("spec", "preset", "subjects", "items", "splits", "train_cells", "test_cells", "seed", "warnings"):
+    for field in (
+        "spec",
+        "preset",
+        "subjects",
+        "items",
+        "splits",
+        "train_cells",
+        "test_cells",
+        "seed",
+        "warnings",
+    ):
         assert getattr(again, field) == getattr(fitted, field)
     for frame in ("restarts", "heldout", "abilities", "item_parameters", "factor_correlations"):
         pd.testing.assert_frame_equal(getattr(again, frame), getattr(fitted, frame), check_exact=True)
