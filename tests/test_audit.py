@@ -215,7 +215,7 @@ def test_the_same_audit_takes_up_finished_fits_and_gives_the_same_numbers(writte
         **FAST,
     )
     assert calls[:2] == [("Held-out comparison", 40, 40), ("Fits to every response", 4, 4)]
-    assert {stage for stage, _, _ in calls[2:]} == {"Simulated panels with one dimension"}
+    assert {stage for stage, _, _ in calls[2:]} == {"Loadings", "Simulated panels with one dimension"}
     told = summary(again, "irtaudit audit panel.csv")
     assert told | {"seconds": 0} == summarised | {"seconds": 0}
 
