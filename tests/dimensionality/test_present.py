@@ -9,7 +9,15 @@ from comparison_panels import panel, restarts, rows
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import assemble
 from irtaudit.dimensionality.gates import Power
-from irtaudit.dimensionality.present import _heat_map, band_shares, present, restart_spread
+from irtaudit.dimensionality.present import (
+    _gain,
+    _heat_map,
+    _nested,
+    _paired,
+    band_shares,
+    present,
+    restart_spread,
+)
 from irtaudit.dimensionality.tables import correlations_table
 from irtaudit.dimensionality.verdict import judge
 from irtaudit.irt.fit import fit
@@ -78,39 +86,47 @@ def test_the_paired_card_counts_who_exceeds_the_margin():
     assert "(better in 5 of 5 splits)" in card.claim
 
 
+def _paired_card(comparison):
+    (card,) = _paired(comparison, judge(comparison))
+    return card
+
+
+def _gain_card(comparison):
+    (card,) = _gain(comparison, judge(comparison))
+    return card
+
+
 def test_a_loss_stands_as_a_loss_in_the_paired_card():
-    card = _by_title(present(panel(0.1, {"confirmatory_kind_2pl": -0.0089})))["Held-out comparison"]
+    card = _paired_card(panel(0.1, {"confirmatory_kind_2pl": -0.0089}))
     assert "None gains anything; the least is lost, 0.0089, with one dimension per kind" in card.claim
-    nothing = _by_title(present(panel(-0.01, {"confirmatory_kind_2pl": -0.0089})))["Held-out comparison"]
+    nothing = _paired_card(panel(-0.01, {"confirmatory_kind_2pl": -0.0089}))
     assert "no margin for more" in nothing.claim
     assert "nan" not in nothing.claim + nothing.figures[0].svg
 
 
 def test_every_interval_says_over_what_it_holds():
-    cards = _by_title(present(panel(0.1, CHALLENGERS)))
-    paired, gain = cards["Held-out comparison"], cards["Is there something to measure?"]
+    paired, gain = _paired_card(panel(0.1, CHALLENGERS)), _gain_card(panel(0.1, CHALLENGERS))
     assert "for its comparison alone" in paired.caption
     assert "alone" in paired.columns["low"]
     assert "best of 2 was chosen" in gain.how
     alone = panel(0.1, CHALLENGERS).by_split.query("model != 'unidimensional_1pl'")
-    card = _by_title(present(assemble(alone, restarts(alone), 0.25)))["Is there something to measure?"]
+    card = _gain_card(assemble(alone, restarts(alone), 0.25))
     assert "chosen" not in card.how
 
 
 def test_what_would_be_otherwise_fits_what_was_found():
-    title = "Is there something to measure?"
-    assert "shuffled" in _by_title(present(panel(0.1, CHALLENGERS)))[title].otherwise
-    assert "shuffled" not in _by_title(present(panel(-0.01)))[title].otherwise
-    wide = _by_title(present(panel(0.005, gain_wobble=0.01)))[title]
+    assert "shuffled" in _gain_card(panel(0.1, CHALLENGERS)).otherwise
+    assert "shuffled" not in _gain_card(panel(-0.01)).otherwise
+    wide = _gain_card(panel(0.005, gain_wobble=0.01))
     assert "cannot be told" in wide.claim
     assert "shuffled" not in wide.otherwise
 
 
 def test_fits_that_stay_below_what_they_contain_are_told():
-    sound = _by_title(present(panel(0.1, CHALLENGERS)))["Did every fit succeed?"]
+    sound = _nested(panel(0.1, CHALLENGERS))
     assert "likelihood of a model contained" not in sound.claim
     short = panel(0.1, {}, extra=[rows("exploratory_2d_2pl", "exploratory", 2, 0.4, train_log_lik=-1007.5)])
-    card = _by_title(present(short))["Did every fit succeed?"]
+    card = _nested(short)
     assert card.claim == (
         "None of 3 models predicts worse than a model it contains by more than the splits vary. But 1 does "
         "not reach the training likelihood of a model contained, by up to 7.5 nats (2 free dimensions, 2PL, "
@@ -119,9 +135,7 @@ def test_fits_that_stay_below_what_they_contain_are_told():
     assert card.table["finding"].tolist() == ["lower training likelihood"]
     assert any("less well than a model they contain" in claim for claim in _limits(present(short)))
     failed = panel(0.1, {}, extra=[rows("exploratory_2d_2pl", "exploratory", 2, 0.5, train_log_lik=-2000.0)])
-    assert (
-        _by_title(present(failed))["Did every fit succeed?"].claim == "1 of 3 fits failed and none overfit."
-    )
+    assert _nested(failed).claim == "1 of 3 fits failed and none overfit."
 
 
 def test_a_score_counts_the_items_that_the_screen_drops(matrix, full):
