@@ -401,7 +401,7 @@ def _placed(evidence: pd.DataFrame, margin: float) -> str:
     counts = evidence["position"].value_counts()
     n = {position: counts.get(position, "none") for position in ("above", "below", "across")}
     return (
-        f"Of {len(evidence)} richer models {n['above']} gain clearly more than the margin of {margin:.4f} "
+        f"Of {len(evidence)} richer model{'s' if len(evidence) > 1 else ''} {n['above']} gain clearly more than the margin of {margin:.4f} "
         f"nats, {n['below']} clearly less, {n['across']} cannot be placed."
     )
 
