@@ -27,8 +27,8 @@ def command(source: Path, destination: Path, format: str | None, force: bool, **
     IN is a wide table (a row per subject, a column per item) or a long one (a row per response) as CSV, TSV
     or Parquet, or py-irt's JSON lines; text may be gzip-compressed. It may also be logs of HELM, Inspect AI,
     lm-evaluation-harness or SWE-bench: a file, a folder, or a quoted glob. OUT holds 0, 1 and missing only,
-    whatever IN's scores were. A suffix .csv, .tsv or .parquet asks for a wide table, .jsonl for py-irt; .gz
-    after it compresses.
+    whatever IN's scores were, or with --trials counts (in a long table) passes and trials. A suffix .csv,
+    .tsv or .parquet asks for a wide table, .jsonl for py-irt; .gz after it compresses.
 
     In CSV and TSV a name that a spreadsheet would run as a formula (it begins with = + - @) gets a leading
     apostrophe, which irtaudit takes off when it reads the file. Parquet and JSON lines keep every name as
@@ -43,7 +43,8 @@ def command(source: Path, destination: Path, format: str | None, force: bool, **
     written = write_responses(matrix, destination, format)
     for note in matrix.notes:
         click.echo(f"irtaudit: note: {note}", err=True)
+    n, what = int(matrix.totals()[1]), "responses" if matrix.trials is None else "trials"
     click.echo(
         f"{destination}: {written}, {matrix.n_subjects} subjects x {matrix.n_items} items, "
-        f"{int(matrix.observed.sum())} responses, data sha256 {matrix.sha256}"
+        f"{n} {what}, data sha256 {matrix.sha256}"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 LAYOUTS = ("wide", "long", "py-irt", "helm", "inspect", "lm-eval", "swe-bench")
-TRIALS = ("first", "majority", "mean")
+TRIALS = ("first", "majority", "mean", "counts")
 
 _NAMES = {"model_table": "models"}
 
@@ -51,7 +51,8 @@ _OPTIONS = (
     click.option(
         "--trials",
         type=click.Choice(TRIALS),
-        help="What counts of repeated trials: the first, more than half, or their mean (with --pass-at).",
+        help="What counts of repeated trials: the first, more than half, their mean (with --pass-at), or how "
+        "many pass (counts).",
     ),
     click.option("--task", metavar="NAME", help="Of logs: the task (HELM: scenario) to read; default all."),
     click.option("--metric", metavar="NAME", help="Of logs: the score to read, where a task has several."),

@@ -9,6 +9,8 @@ from irtaudit.data.tables import Table
 from irtaudit.errors import DataError
 
 SUBJECT, ITEM, RESPONSE = "subject", "item", "response"
+PASSES, TRIALS = "passes", "trials"
+"""Instead of a response: how many of the trials of a cell passed, and how many there were."""
 
 RECOGNISED = {
     SUBJECT: frozenset(
@@ -66,6 +68,8 @@ RECOGNISED = {
             "grade",
         ]
     ),
+    PASSES: frozenset(["passes", "n_passes", "n_passed"]),
+    TRIALS: frozenset(["trials", "n_trials"]),
 }
 """Column names that are taken for a role, in lower case with underscores."""
 
@@ -78,6 +82,14 @@ def recognised(table: Table, role: str) -> list[int]:
 def means(name: str, role: str) -> bool:
     """Is this a column name that says `role`?"""
     return re.sub(r"[\s.-]+", "_", name.strip().casefold()) in RECOGNISED[role]
+
+
+def counted(table: Table) -> tuple[int, int] | None:
+    """Positions of the columns of passes and of trials, where these stand in place of a response."""
+    if recognised(table, RESPONSE):
+        return None
+    passes, trials = recognised(table, PASSES), recognised(table, TRIALS)
+    return (passes[0], trials[0]) if len(passes) == len(trials) == 1 else None
 
 
 def find(table: Table, role: str, given: str | None) -> int:

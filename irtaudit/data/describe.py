@@ -196,8 +196,11 @@ def _of_table(path: str | Path, table: Table, options: Mapping[str, Any]) -> Des
     kind = "Parquet" if isinstance(table, ParquetTable) else "text"
     facts: dict[str, Any] = {"rows": table.n_rows, "columns": len(table.names)}
     if layout == "long":
-        for role in (columns.SUBJECT, columns.ITEM, columns.RESPONSE):
+        counted = columns.counted(table) if named["response_column"] is None else None
+        for role in (columns.SUBJECT, columns.ITEM, *(() if counted else (columns.RESPONSE,))):
             facts[f"{role} column"] = table.names[columns.find(table, role, named[f"{role}_column"])]
+        if counted:
+            facts["columns of passes and trials"] = ", ".join(table.names[column] for column in counted)
     return _of_responses(path, f"a {layout} table ({kind})", facts, chosen, undecided)
 
 
@@ -266,18 +269,21 @@ def _read(path: str | Path, options: Mapping[str, Any], logs: Logs | None) -> Re
 
 
 def _facts(matrix: ResponseMatrix) -> dict[str, Any]:
-    cells, seen = matrix.responses, matrix.observed
-    passed = np.nansum(cells, axis=0)
-    count = seen.sum(axis=0)
+    seen = matrix.observed
+    passed, count = matrix.totals(axis=0)
     constant = (count > 0) & ((passed == 0) | (passed == count))
-    rates = np.nansum(cells, axis=1)[seen.any(axis=1)] / seen.sum(axis=1)[seen.any(axis=1)]
-    missing = int(cells.size - seen.sum())
+    by_subject, trials = matrix.totals(axis=1)
+    rates = by_subject[trials > 0] / trials[trials > 0]
+    missing = int(seen.size - seen.sum())
     high = int((rates > SATURATED).sum())
     facts: dict[str, Any] = {
         "subjects": matrix.n_subjects,
         "items": matrix.n_items,
-        "responses": f"{int(seen.sum()):,} of {cells.size:,} cells, {missing:,} missing",
+        "responses": f"{int(seen.sum()):,} of {seen.size:,} cells, {missing:,} missing",
     }
+    if matrix.trials is not None:
+        each = matrix.trials[seen]
+        facts["trials"] = f"{each.sum():,}, {each.min()} to {each.max()} a cell"
     if len(rates):
         facts |= {
             "pass rate": f"{passed.sum() / count.sum():.1%}, subjects {rates.min():.1%} to {rates.max():.1%}",
@@ -310,9 +316,8 @@ def _repeats(
     elif kind.startswith(("a long table", "logs")):
         facts["repeated cells"] = "none"
     answered = np.flatnonzero(matrix.observed.any(axis=1))
-    rows = [
-        row.tobytes() for row in np.where(matrix.observed, matrix.responses, 2).astype(np.uint8)[answered]
-    ]
+    items = np.arange(matrix.n_items)
+    rows = [matrix.cell_bytes(np.array([row]), items) for row in answered]
     alike = matrix.subjects.index[answered[pd.Series(rows, dtype=object).duplicated().to_numpy()]]
     if len(alike):
         facts["subjects that answered as another did"] = _some(alike)

@@ -46,7 +46,7 @@ def responses_from_logs(
         Which score; may be left out where each task has only one.
     pass_at : float, optional
         A response passes when its score is at least this; needed for scores between 0 and 1.
-    trials : {"first", "majority", "mean"}, optional
+    trials : {"first", "majority", "mean", "counts"}, optional
         What counts where a cell has several scored trials, see `irtaudit.data.trials.WORDS`.
     unscored : {"missing", "fail"}
         Whether a sample that ran without a score, or broke off, is not observed or a fail. Samples that never
@@ -168,7 +168,7 @@ def _refuse_trials(rows: pd.DataFrame, names: pd.Series, score: NDArray[np.float
         raise UndecidedError(
             f"{source}: {rows.loc[first, 'model']}, item {names[first]!r} has several trials "
             f"({int(repeated.sum())} more than one a cell); say what counts (trials=, --trials first, "
-            "majority, mean)",
+            "majority, mean, counts)",
             "trials",
             "first",
         )

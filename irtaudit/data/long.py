@@ -1,8 +1,9 @@
-"""Long tables: one row per response, with its subject and item."""
+"""Long tables: one row per response, or per cell with its counts of trials, with its subject and item."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from irtaudit.data import cells, columns
 from irtaudit.data.responses import ResponseMatrix, sorted_order
 from irtaudit.data.tables import Table
-from irtaudit.data.trials import Trials, reduce_trials
+from irtaudit.data.trials import Trials, reduce_counts, reduce_trials
 from irtaudit.data.undecided import UndecidedError
 from irtaudit.errors import DataError
 
@@ -28,47 +29,82 @@ def read_long(
 ) -> ResponseMatrix:
     """The matrix in a long table; cells without a row are not observed, further columns are left alone.
 
+    Columns of passes and trials may stand in place of a response. They are kept as counts where no rule for
+    trials says otherwise.
+
     Raises
     ------
     DataError
         If a role has no column or several, a name is empty, a cell is given twice (without a rule for trials)
         or holds no response, or the matrix would not fit in `max_bytes`.
+    PlanError
+        If the rule is first, and the table has counts.
     """
     subject = columns.find(table, columns.SUBJECT, subject_column)
     item = columns.find(table, columns.ITEM, item_column)
-    response = columns.find(table, columns.RESPONSE, response_column)
+    counted = columns.counted(table) if response_column is None else None
+    response = columns.find(table, columns.RESPONSE, response_column) if counted is None else -1
     rows, subjects = factorise(table, subject, columns.SUBJECT)
     cols, items = factorise(table, item, columns.ITEM)
     refuse_too_large(len(subjects), len(items), max_bytes, str(table.path))
+    if counted is not None:
+        found = _counts(table, *counted)
+        if trials is None:
+            share = np.divide(*found, out=np.full(len(rows), np.nan), where=found[1] > 0)
+            _refuse_repeats(table, rows, cols, share, subjects, items, "counts")
+        place = _Place(rows, cols, subjects, items, str(table.path))
+        passes, count = (np.bincount(place.cell, weights=n, minlength=place.size) for n in found)
+        return place.matrix(*reduce_counts(passes, count, trials or "counts", pass_at))
     score = cells.checked_scores(
         table.values(response),
         pass_at,
         lambda row: f"{table.path}, {table.place(row)}, column {table.names[response]!r}",
     )
     if trials is None:
-        _refuse_repeats(table, rows, cols, cells.binarise(score, pass_at), subjects, items)
+        _refuse_repeats(table, rows, cols, cells.binarise(score, pass_at), subjects, items, "first")
     return pivot(rows, cols, score, subjects, items, source=str(table.path), pass_at=pass_at, trials=trials)
 
 
-def long_columns(
-    matrix: ResponseMatrix,
-) -> tuple[NDArray[np.object_], NDArray[np.object_], NDArray[np.float64]]:
-    """Subject, item and response of each row of the long table of a matrix.
+def _counts(table: Table, passes: int, trials: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Passes and trials of each row, 0 of 0 where it holds none."""
+    passed, count = (cells.scores(table.values(column)) for column in (passes, trials))
+    none = (np.isnan(passed) | (passed == 0)) & (np.isnan(count) | (count == 0))
+    passed, count = np.where(none, 0, passed), np.where(none, 0, count)
+    with np.errstate(invalid="ignore"):
+        whole = (passed == np.rint(passed)) & (count == np.rint(count)) & np.isfinite(count)
+        wrong = np.flatnonzero(~(whole & (passed >= 0) & (passed <= count)))
+    if len(wrong):
+        row = int(wrong[0])
+        said = " of ".join(cells.shown(table.values(column)[row]) for column in (passes, trials))
+        raise DataError(
+            f"{table.path}, {table.place(row)}: found {said}, expected whole numbers: passes "
+            f"(column {table.names[passes]!r}) and trials ({table.names[trials]!r}), passes at most trials"
+        )
+    return passed, count
 
-    Every observed cell has a row. So does one unobserved cell (NaN) of each subject and item that would
-    otherwise not be named.
+
+def long_columns(matrix: ResponseMatrix) -> dict[str, NDArray[Any]]:
+    """Columns of the long table of a matrix: ``subject, item``, then ``response`` or ``passes, trials``.
+
+    Every observed cell has a row. So does one unobserved cell (NaN, or 0 of 0) of each subject and item that
+    would otherwise not be named.
     """
     rows, cols = np.nonzero(kept_cells(matrix))
-    subjects = matrix.subjects.index.to_numpy(dtype=object)[rows]
-    items = matrix.items.index.to_numpy(dtype=object)[cols]
-    return subjects, items, matrix.responses[rows, cols]
+    names = {
+        "subject": matrix.subjects.index.to_numpy(dtype=object)[rows],
+        "item": matrix.items.index.to_numpy(dtype=object)[cols],
+    }
+    if matrix.trials is None:
+        return {**names, "response": matrix.responses[rows, cols]}
+    return {**names, "passes": matrix.passes[rows, cols], "trials": matrix.trials[rows, cols]}
 
 
 def long_rows(matrix: ResponseMatrix) -> Iterator[list[str]]:
     """Header and records of the long text table of a matrix; a missing response is an empty field."""
-    yield ["subject", "item", "response"]
-    for subject, item, response in zip(*long_columns(matrix), strict=True):
-        yield [subject, item, "" if np.isnan(response) else str(int(response))]
+    table = long_columns(matrix)
+    yield list(table)
+    for subject, item, *numbers in zip(*table.values(), strict=True):
+        yield [subject, item, *("" if np.isnan(number) else str(int(number)) for number in numbers)]
 
 
 def factorise(table: Table, column: int, axis: str) -> tuple[NDArray[np.integer], NDArray[np.object_]]:
@@ -108,20 +144,42 @@ def pivot(
 
     Where a cell has several scores, the rule for trials reduces them; without a rule each has one.
     """
-    row_order, column_order = sorted_order(pd.Index(subjects)), sorted_order(pd.Index(items))
-    cell = _cell_numbers(_rank(row_order)[rows], _rank(column_order)[cols], len(items))
-    size = len(subjects) * len(items)
-    if trials is None:
-        responses = np.full(size, np.nan)
-        responses[cell] = cells.binarise(score, pass_at)
-    else:
-        responses = reduce_trials(cell, score, size, trials, pass_at)
-    return ResponseMatrix.from_array(
-        responses.reshape(len(subjects), len(items)),
-        subjects=subjects[row_order],
-        items=items[column_order],
-        source=source,
-    )
+    place = _Place(rows, cols, subjects, items, source)
+    if trials is not None:
+        return place.matrix(*reduce_trials(place.cell, score, place.size, trials, pass_at))
+    responses = np.full(place.size, np.nan)
+    responses[place.cell] = cells.binarise(score, pass_at)
+    return place.matrix(responses)
+
+
+class _Place:
+    """Where the rows of a long table stand in the matrix, sorted by name, flat."""
+
+    def __init__(
+        self,
+        rows: NDArray[np.integer],
+        cols: NDArray[np.integer],
+        subjects: NDArray[np.object_],
+        items: NDArray[np.object_],
+        source: str,
+    ) -> None:
+        row_order, column_order = sorted_order(pd.Index(subjects)), sorted_order(pd.Index(items))
+        self.cell = _cell_numbers(_rank(row_order)[rows], _rank(column_order)[cols], len(items))
+        self.size = len(subjects) * len(items)
+        self.subjects, self.items, self.source = subjects[row_order], items[column_order], source
+
+    def matrix(
+        self, responses: NDArray[np.float64], trials: NDArray[np.int64] | None = None
+    ) -> ResponseMatrix:
+        """The matrix of the flat cells."""
+        shape = len(self.subjects), len(self.items)
+        return ResponseMatrix.from_array(
+            responses.reshape(shape),
+            subjects=self.subjects,
+            items=self.items,
+            source=self.source,
+            trials=None if trials is None else trials.reshape(shape),
+        )
 
 
 def _cell_numbers(rows: NDArray[np.integer], cols: NDArray[np.integer], n_items: int) -> NDArray[np.intp]:
@@ -154,6 +212,7 @@ def _refuse_repeats(
     observed: NDArray[np.float64],
     subjects: NDArray[np.object_],
     items: NDArray[np.object_],
+    example: Trials,
 ) -> None:
     seen = np.zeros(len(subjects) * len(items), dtype=bool)
     seen[_cell_numbers(rows, cols, len(items))] = True
@@ -172,11 +231,11 @@ def _refuse_repeats(
         f"{table.path}: {int(frame[repeated].groupby(['row', 'column']).ngroups)} cell(s) are given more "
         f"than once; subject {subjects[rows[first]]!r}, item {items[cols[first]]!r} has {kind}: {answers}. "
         "Keep one row per response, or say what repeated trials count (trials=, --trials first, majority, "
-        "mean)",
+        "mean, counts)",
         "trials",
-        "first",
+        example,
     )
 
 
 def _word(response: float) -> str:
-    return "missing" if np.isnan(response) else str(int(response))
+    return "missing" if np.isnan(response) else f"{response:g}"

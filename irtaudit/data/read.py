@@ -52,9 +52,9 @@ def read_responses(
 
     Three layouts of files are read. *Wide*: a table (CSV, TSV, Parquet) with a row per subject and a column
     per item, subjects in the first column. *Long*: such a table with a row per response and columns for
-    subject, item and response. *py-irt*: JSON lines. Text may be gzip-compressed. So are the logs of HELM,
-    Inspect AI, lm-evaluation-harness and SWE-bench: a file, a folder, or a glob. Subjects and items come back
-    sorted by name.
+    subject, item and response, or a row per cell and, for the response, columns ``passes, trials``. *py-irt*:
+    JSON lines. Text may be gzip-compressed. So are the logs of HELM, Inspect AI, lm-evaluation-harness and
+    SWE-bench: a file, a folder, or a glob. Subjects and items come back sorted by name.
 
     A response is 0 or 1, true or false, pass or fail (in any case); nothing, NA, NaN and null mean not
     observed.
@@ -71,9 +71,11 @@ def read_responses(
     pass_at : float, optional
         Needed for scores between 0 and 1: a response passes when its score is at least this. 1.0 counts
         full marks only.
-    trials : {"first", "majority", "mean"}, optional
+    trials : {"first", "majority", "mean", "counts"}, optional
         What counts where a long table or logs have several trials of a cell: the first that has a score;
-        whether more than half of them pass; whether their mean reaches `pass_at`.
+        whether more than half of them pass; whether their mean reaches `pass_at`; how many of how many pass,
+        kept as `ResponseMatrix.trials` for binomial models. Default for a table that counts passes and trials
+        itself: counts.
     task, metric, target : str, optional
         Which part of logs to read: a task, a score, the items with this target.
     unscored : {"missing", "fail"}
@@ -212,7 +214,7 @@ def with_covariates(
     if subjects is not None:
         subject_table, found = read_covariates(subjects, matrix.subjects.index, "subject", max_bytes)
         notes += found
-    return ResponseMatrix(matrix.responses, item_table, subject_table, matrix.source, notes)
+    return replace(matrix, items=item_table, subjects=subject_table, notes=notes)
 
 
 def is_json(content: bytes) -> bool:
@@ -229,10 +231,14 @@ def _refuse_options(options: dict[str, str | None], because: str) -> None:
 def table_layout(
     table: Table, subject_column: str | None, item_column: str | None, response_column: str | None
 ) -> TableLayout:
-    """Long if item or response column are named, or all three roles are recognised; else wide."""
+    """Long if item or response column are named, or all three roles are recognised; else wide.
+
+    Passes and trials together play the role of the response.
+    """
     if item_column is not None or response_column is not None:
         return "long"
     roles = [columns.recognised(table, role) for role in (columns.SUBJECT, columns.ITEM, columns.RESPONSE)]
+    roles[2] = roles[2] or list(columns.counted(table) or ())
     if subject_column is not None:
         roles[0] = [columns.find(table, columns.SUBJECT, subject_column)]
     if not all(roles):

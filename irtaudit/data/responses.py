@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from irtaudit.errors import DataError
 
 Selector = Sequence[str] | NDArray[Any] | pd.Series | pd.Index
 """What `ResponseMatrix.select` takes: names, or one boolean per name."""
+Number = TypeVar("Number", np.float64, np.int64)
+MOST_TRIALS = 2**24
+"""Trials of one cell: up to here single precision counts exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,8 @@ class ResponseMatrix:
     Parameters
     ----------
     responses : (subject, item) array
-        1 passed, 0 failed, NaN not observed. Copied; the stored array is float64 and read-only.
+        1 passed, 0 failed, NaN not observed; with `trials` the share of the cell's trials that passed.
+        Copied; the stored array is float64 and read-only.
     items : DataFrame
         Index: item names, unique text, in the order of the array's columns. Columns: covariates of the items.
         Like `subjects` it is copied, and every look at it gives a copy.
@@ -40,12 +44,15 @@ class ResponseMatrix:
         Where the responses come from, for messages and reports.
     notes : tuple of str
         What a reader of the report should know about how the data was read.
+    trials : (subject, item) array of whole numbers, optional
+        How many trials each cell counts, 0 where it is not observed. Default, and what is stored where no
+        cell has several: None, one trial for each observed cell. The stored array is int64 and read-only.
 
     Raises
     ------
     DataError
-        If shapes and tables disagree, a name is empty, not text or given twice, or a cell is none of 0, 1,
-        NaN.
+        If shapes and tables disagree, a name is empty, not text or given twice, a cell is none of 0, 1, NaN,
+        or trials are no counts that fit the responses.
     """
 
     responses: NDArray[np.float64]
@@ -53,13 +60,22 @@ class ResponseMatrix:
     subjects: pd.DataFrame
     source: str | None = None
     notes: tuple[str, ...] = ()
+    trials: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         items = _checked_table(self.items, "item")
         subjects = _checked_table(self.subjects, "subject")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "subjects", subjects)
-        object.__setattr__(self, "responses", _checked_responses(self.responses, subjects.index, items.index))
+        cells, trials = _as_cells(self.responses, subjects.index, items.index), None
+        if self.trials is not None:
+            trials = _checked_trials(self.trials, cells.shape)
+            cells = _checked_shares(cells, trials, subjects.index, items.index)
+        if trials is None or trials.max(initial=0) <= 1:
+            trials = None
+            _refuse_scores(cells, subjects.index, items.index)
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "responses", _frozen(cells))
         object.__setattr__(self, "notes", tuple(self.notes))
 
     @classmethod
@@ -70,6 +86,7 @@ class ResponseMatrix:
         subjects: pd.DataFrame | Iterable[str] | None = None,
         items: pd.DataFrame | Iterable[str] | None = None,
         source: str | None = None,
+        trials: ArrayLike | None = None,
     ) -> ResponseMatrix:
         """Build a matrix from a (subject, item) array and names, tables or nothing at all.
 
@@ -84,6 +101,7 @@ class ResponseMatrix:
             items=_as_table(items, "item", cells.shape[1]),
             subjects=_as_table(subjects, "subject", cells.shape[0]),
             source=source,
+            trials=None if trials is None else np.asarray(trials),
         )
 
     @property
@@ -104,18 +122,57 @@ class ResponseMatrix:
         return observed
 
     @cached_property
+    def n_trials(self) -> NDArray[np.int64]:
+        """(subject, item) int64, read-only: trials of each cell, 0 where it is not observed."""
+        return _frozen(self.observed.astype(np.int64) if self.trials is None else self.trials)
+
+    @cached_property
+    def passes(self) -> NDArray[np.int64]:
+        """(subject, item) int64, read-only: trials of each cell that passed, 0 where it is not observed."""
+        return _frozen(np.rint(np.nan_to_num(self.responses) * self.n_trials).astype(np.int64))
+
+    def totals(self, axis: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Passes and trials, summed over subjects (axis 0: by item), items (1: by subject), or all cells."""
+        if self.trials is None:
+            return np.asarray(np.nansum(self.responses, axis=axis)), np.asarray(self.observed.sum(axis=axis))
+        return np.asarray(self.passes.sum(axis=axis), float), np.asarray(self.trials.sum(axis=axis))
+
+    def n_responses(self, cells: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(...) trials in the (..., subject, item) cells that are True; unobserved ones hold none."""
+        if self.trials is None:
+            return np.asarray((self.observed & cells).sum(axis=(-2, -1)))
+        return np.asarray(np.where(cells, self.trials, 0).sum(axis=(-2, -1)))
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of all trials that passed; NaN where nothing is observed."""
+        passes, trials = self.totals()
+        return float(passes / trials) if trials else float("nan")
+
+    @cached_property
     def sha256(self) -> str:
         """Hexadecimal SHA-256 over names and cells, whatever the order of rows and columns.
 
         Covariates, notes and the source do not enter. The hashed bytes are the JSON text `[sorted subject
-        names, sorted item names]` in ASCII, a newline, and one byte per cell (0, 1, or 2 for not observed),
-        subject by subject in the order of those names.
+        names, sorted item names]` in ASCII, a newline, and the cells as `cell_bytes` has them, subject by
+        subject in the order of those names.
         """
         rows, columns = sorted_order(self.subjects.index), sorted_order(self.items.index)
         names = [self.subjects.index[rows].tolist(), self.items.index[columns].tolist()]
-        cells = np.where(self.observed, self.responses, 2.0).astype(np.uint8)[np.ix_(rows, columns)]
+        cells = self.cell_bytes(rows, columns)
         text = json.dumps(names, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii") + b"\n" + cells.tobytes()).hexdigest()
+        return hashlib.sha256(text.encode("ascii") + b"\n" + cells).hexdigest()
+
+    def cell_bytes(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bytes:
+        """Bytes that differ wherever cells do: of each cell, subject by subject, in the order given.
+
+        One byte (0, 1, or 2 for not observed); with several trials a cell two little-endian 32-bit numbers,
+        the trials and the passes.
+        """
+        at = np.ix_(rows, columns)
+        if self.trials is None:
+            return np.where(self.observed[at], self.responses[at], 2.0).astype(np.uint8).tobytes()
+        return np.stack([self.n_trials[at], self.passes[at]], axis=-1).astype("<u4").tobytes()
 
     def select(self, *, subjects: Selector | None = None, items: Selector | None = None) -> ResponseMatrix:
         """Keep some subjects and items.
@@ -139,6 +196,7 @@ class ResponseMatrix:
             subjects=self.subjects.iloc[rows],
             source=self.source,
             notes=self.notes,
+            trials=None if self.trials is None else self.trials[np.ix_(rows, columns)],
         )
 
     def sorted(self) -> ResponseMatrix:
@@ -151,6 +209,7 @@ class ResponseMatrix:
     def __repr__(self) -> str:
         seen = int(self.observed.sum())
         size = f"{self.n_subjects} subjects x {self.n_items} items, {seen} of {self.responses.size} observed"
+        size += "" if self.trials is None else f", {int(self.trials.sum())} trials"
         return f"ResponseMatrix({size}{'' if self.source is None else f', source={self.source!r}'})"
 
 
@@ -227,7 +286,7 @@ def _checked_table(table: pd.DataFrame, axis: str) -> pd.DataFrame:
     return table.set_axis(pd.Index(table.index, dtype=object, name=axis), axis=0)
 
 
-def _checked_responses(responses: ArrayLike, subjects: pd.Index, items: pd.Index) -> NDArray[np.float64]:
+def _as_cells(responses: ArrayLike, subjects: pd.Index, items: pd.Index) -> NDArray[np.float64]:
     try:
         cells = np.array(responses, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -237,6 +296,11 @@ def _checked_responses(responses: ArrayLike, subjects: pd.Index, items: pd.Index
             f"responses have shape {cells.shape}, the tables name {len(subjects)} subjects and {len(items)} "
             f"items; expected shape {(len(subjects), len(items))}: subjects in rows, items in columns"
         )
+    cells += 0.0  # -0.0 becomes 0.0, so that equal data has equal bytes
+    return cells
+
+
+def _refuse_scores(cells: NDArray[np.float64], subjects: pd.Index, items: pd.Index) -> None:
     wrong = np.argwhere(~((cells == 0) | (cells == 1) | np.isnan(cells)))
     if len(wrong):
         i, j = wrong[0]
@@ -244,9 +308,42 @@ def _checked_responses(responses: ArrayLike, subjects: pd.Index, items: pd.Index
             f"{len(wrong)} cell(s) are none of 0, 1, NaN; the first is {cells[i, j]} at subject "
             f"{subjects[i]!r}, item {items[j]!r}: binarise scores first, for example (scores == 1.0)"
         )
-    cells += 0.0  # -0.0 becomes 0.0, so that equal data has equal bytes
-    cells.setflags(write=False)
-    return cells
+
+
+def _checked_trials(trials: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    given = np.asarray(trials)
+    if given.shape != shape or given.dtype.kind not in "iuf":
+        raise DataError(
+            f"trials are {given.dtype} of shape {given.shape}, expected whole numbers of shape {shape}, one "
+            "for each response"
+        )
+    if not ((given >= 0) & (given <= MOST_TRIALS) & (given == np.rint(given))).all():
+        raise DataError(f"trials are no counts: expected whole numbers from 0 to {MOST_TRIALS:,}")
+    return _frozen(given.astype(np.int64))
+
+
+def _checked_shares(
+    cells: NDArray[np.float64], trials: NDArray[np.int64], subjects: pd.Index, items: pd.Index
+) -> NDArray[np.float64]:
+    """The share of passes among the trials of each cell, as exact as a double can be."""
+    passes = np.rint(np.nan_to_num(cells) * trials)
+    shares: NDArray[np.float64] = np.full(cells.shape, np.nan)
+    np.divide(passes, trials, out=shares, where=trials > 0)
+    near = np.isclose(shares, cells, rtol=0, atol=1e-9, equal_nan=True)
+    wrong = np.argwhere(~(near & ((trials == 0) | ((shares >= 0) & (shares <= 1)))))
+    if len(wrong):
+        i, j = wrong[0]
+        raise DataError(
+            f"{len(wrong)} cell(s) are no share of their trials; the first is {cells[i, j]} of "
+            f"{trials[i, j]} trial(s) at subject {subjects[i]!r}, item {items[j]!r}: expected passes / "
+            "trials, and NaN where there are none"
+        )
+    return shares
+
+
+def _frozen(array: NDArray[Number]) -> NDArray[Number]:
+    array.setflags(write=False)
+    return array
 
 
 def _positions(selector: Selector | None, names: pd.Index) -> NDArray[np.intp]:

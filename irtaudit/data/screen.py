@@ -32,9 +32,9 @@ class Screened:
 def screen(matrix: ResponseMatrix) -> Screened:
     """Drop empty subjects and items, and items that are constant over their observed cells.
 
-    A constant item says nothing about which subject is abler; an empty row or column says nothing at all.
-    Subjects who pass or fail everything are kept: dropping them would select on the outcome. Dropping items
-    can empty a subject, so the screen runs until nothing changes.
+    A constant item (every trial passes, or every trial fails) says nothing about which subject is abler; an
+    empty row or column says nothing at all. Subjects who pass or fail everything are kept: dropping them
+    would select on the outcome. Dropping items can empty a subject, so the screen runs until nothing changes.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def screen(matrix: ResponseMatrix) -> Screened:
 def _item_reasons(cells: NDArray[np.float64], kept: NDArray[np.bool_]) -> dict[int, str]:
     """Position and reason of every kept item that is empty or constant over `cells` (subject, item)."""
     seen = (~np.isnan(cells)).sum(axis=0)
-    passes = np.nansum(cells, axis=0).astype(int)
+    passes = np.nansum(cells, axis=0)
     reasons = {}
     for j in np.flatnonzero(kept & ((passes == 0) | (passes == seen))):
         word = "passes" if passes[j] else "fails"

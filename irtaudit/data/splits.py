@@ -160,7 +160,8 @@ def make_splits(
     seed : int
         Seed of the first split; the next ones use seed + 1, seed + 2, ...
     stratified : bool
-        Hold out the same share of passes as of fails (to the nearest cell; the total stays the same).
+        Hold out the same share of passes as of fails (to the nearest cell; the total stays the same). A cell
+        of several trials is a pass where more than half of them are.
 
     Returns
     -------
@@ -200,7 +201,7 @@ def _draw(
     observed = np.flatnonzero(~np.isnan(responses))
     if not stratified:
         return rng.choice(observed, size=n_test, replace=False)
-    passed = responses.flat[observed] == 1
+    passed = responses.flat[observed] > 0.5
     n_passed = math.floor(n_test * passed.mean() + 0.5)
     return np.concatenate(
         [

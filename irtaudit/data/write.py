@@ -19,6 +19,7 @@ from irtaudit.data.files import atomic_path, escape_formula
 from irtaudit.data.long import long_columns, long_rows
 from irtaudit.data.pyirt import pyirt_lines
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.trials import refuse_counts
 from irtaudit.data.wide import wide_rows
 from irtaudit.errors import PlanError
 
@@ -38,7 +39,8 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: str | None
 
     Text is UTF-8, and gzip-compressed if the name ends in .gz. In CSV and TSV a name that a spreadsheet
     would take for a formula gets a leading apostrophe, which `read_responses` takes off again; Parquet and
-    JSON lines hold every name as it is. Covariates are not written.
+    JSON lines hold every name as it is. Covariates are not written. Counts of trials go into long tables
+    alone, as columns ``passes, trials``.
 
     Parameters
     ----------
@@ -58,7 +60,8 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: str | None
     Raises
     ------
     PlanError
-        If the format is unknown, not told by the suffix, or Parquet is to be compressed by gzip.
+        If the format is unknown, not told by the suffix, holds no counts of trials where the matrix has them,
+        or Parquet is to be compressed by gzip.
     StorageError
         If the operating system refuses to write.
     """
@@ -67,6 +70,8 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: str | None
     if chosen not in FORMATS:
         raise PlanError(f"unknown format {chosen!r}, expected one of {', '.join(FORMATS)}")
     layout, _, kind = chosen.rpartition("-") if chosen != "py-irt" else ("py-irt", "", "jsonl")
+    if layout != "long":
+        refuse_counts(matrix, f"{chosen} (long-csv, --to long-csv, holds counts)")
     if kind == "parquet":
         if path.suffix == ".gz":
             raise PlanError(f"{path}: Parquet compresses itself; leave out .gz")
@@ -120,9 +125,12 @@ def _wide_arrow(matrix: ResponseMatrix) -> pa.Table:
 
 
 def _long_arrow(matrix: ResponseMatrix) -> pa.Table:
-    subjects, items, responses = long_columns(matrix)
-    columns = [pa.array(subjects, pa.string()), pa.array(items, pa.string()), _arrow(responses)]
-    return pa.Table.from_arrays(columns, names=["subject", "item", "response"])
+    table = long_columns(matrix)
+    kinds = {"subject": pa.string(), "item": pa.string(), "passes": pa.int64(), "trials": pa.int64()}
+    columns = [
+        pa.array(values, kinds[name]) if name in kinds else _arrow(values) for name, values in table.items()
+    ]
+    return pa.Table.from_arrays(columns, names=list(table))
 
 
 def _arrow(responses: NDArray[np.float64]) -> pa.Array:

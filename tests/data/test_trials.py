@@ -25,6 +25,8 @@ def by_hand(scores: list[float], rule: Trials, pass_at: float) -> float:
         return float(seen[0] >= pass_at)
     if rule == "majority":
         return float(2 * sum(score >= pass_at for score in seen) > len(seen))
+    if rule == "counts":
+        return sum(score >= pass_at for score in seen) / len(seen)
     return float(math.fsum(seen) / len(seen) >= pass_at)
 
 
@@ -37,7 +39,10 @@ def test_the_rules_are_what_they_say(rule: Trials, trials: list[tuple[int, float
     cell = np.array([cell for cell, _ in trials], dtype=np.intp)
     score = np.array([score for _, score in trials], dtype=np.float64)
     expected = [by_hand([s for c, s in trials if c == cell], rule, pass_at) for cell in range(5)]
-    np.testing.assert_array_equal(reduce_trials(cell, score, 5, rule, pass_at), expected)
+    responses, counts = reduce_trials(cell, score, 5, rule, pass_at)
+    np.testing.assert_array_equal(responses, expected)
+    scored = [sum(c == cell and not math.isnan(s) for c, s in trials) for cell in range(5)]
+    assert (counts is None) if rule != "counts" else (counts.tolist() == scored)  # type: ignore[union-attr] # there
 
 
 def test_a_mean_that_rounds_just_below_the_cut_off_passes() -> None:
@@ -45,8 +50,8 @@ def test_a_mean_that_rounds_just_below_the_cut_off_passes() -> None:
     assert sum(tenths) / 3 > 0.2  # and the sum of the reversed is not
     cells = np.zeros(3, dtype=np.intp)
     for order in (tenths, tenths[::-1]):
-        assert reduce_trials(cells, order, 1, "mean", 0.2).tolist() == [1.0]
-    assert reduce_trials(cells, np.array([0.1, 0.2, 0.29]), 1, "mean", 0.2).tolist() == [0.0]
+        assert reduce_trials(cells, order, 1, "mean", 0.2)[0].tolist() == [1.0]
+    assert reduce_trials(cells, np.array([0.1, 0.2, 0.29]), 1, "mean", 0.2)[0].tolist() == [0.0]
 
 
 @pytest.fixture
@@ -80,7 +85,7 @@ def test_without_a_rule_repeated_cells_are_refused(long: Path) -> None:
 
 
 def test_rules_that_cannot_be(long: Path) -> None:
-    with pytest.raises(PlanError, match="expected one of first, majority, mean"):
+    with pytest.raises(PlanError, match="expected one of first, majority, mean, counts"):
         read_responses(long, trials="median", pass_at=1.0)  # type: ignore[arg-type] # the mistake under test
     with pytest.raises(PlanError, match=r"trials is 'mean'.*--pass-at"):
         read_responses(long, trials="mean")
