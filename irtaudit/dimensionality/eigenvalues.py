@@ -32,6 +32,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.trials import refuse_counts
 from irtaudit.errors import PlanError
 from irtaudit.stats.random_panels import (
     Draw,
@@ -145,7 +146,7 @@ def plug_in_null(
 ) -> EigenvalueNull:
     """Eigenvalues of the item correlations against panels drawn from a fitted model that is not refitted.
 
-    Descriptive: on panels with one factor the second eigenvalue is called too large in more than half.
+    Descriptive: the observed panel has been fitted, noise and all, and the random ones have not.
 
     Parameters
     ----------
@@ -218,8 +219,9 @@ def varying_cells(matrix: ResponseMatrix) -> tuple[Array, Array]:
     Raises
     ------
     PlanError
-        When fewer than two items vary.
+        When fewer than two items vary, or cells count several trials.
     """
+    refuse_counts(matrix, "The eigenvalue test")
     varying = _varying(matrix)
     if varying.sum() < 2:
         raise PlanError(
