@@ -109,6 +109,7 @@ def _grid() -> tuple[Condition, ...]:
         replace(families, name="families of three, SD 1.5", family_sd=1.5),
         planted,
         replace(small, name="21 vs 11, 2.5 logits"),
+        replace(fewer, name="48 vs 33 of 81", panels=200, reference=48, focal=33, others=0, difference=0.9),
         replace(small, name="21 vs 11, 4 logits", panels=60, shift=4.0),
         replace(planted, name="40 vs 40, 2.5 logits, one-sided", panels=60, one_sided=True, power=0),
         replace(fewer, name="difference 1.5 SD", difference=1.5),
@@ -117,7 +118,6 @@ def _grid() -> tuple[Condition, ...]:
         replace(
             fewer, name="12 vs 8 of 40, 150 items", panels=100, reference=12, focal=8, others=20, items=150
         ),
-        replace(fewer, name="48 vs 33 of 81", reference=48, focal=33, others=0, difference=0.9),
         replace(fewer, name="60 vs 60 of 200", panels=40, reference=60, focal=60, others=80, difference=0.5),
         replace(guessing, name="guessing .2, fitted 2PL"),
         replace(guessing, name="guessing .2, fitted 3PL", family="3pl"),
