@@ -16,9 +16,9 @@ class Cells:
     Attributes
     ----------
     success : (1 or fit, cell_width) Tensor
-        1 where a training response is a pass, else 0.
+        1 where a training response is a pass, else 0; of several trials of a cell the number of passes.
     mask : (1 or fit, cell_width) Tensor
-        1 where a response is used for training, else 0.
+        1 where a response is used for training, else 0; of several trials of a cell their number.
     """
 
     success: Tensor

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.errors import PlanError
 from irtaudit.irt.panels import fit_panels
-from irtaudit.irt.predict import pass_probability, plug_in
+from irtaudit.irt.predict import draw_responses, pass_probability, plug_in
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult, ability_correlations
 
@@ -72,7 +72,7 @@ def factor_correlation_intervals(
         raise PlanError(f"{fit.spec.name} has no learned factor correlations.")
     rng = np.random.default_rng(seed)
     theta, panels = _simulated(fit, matrix, found.to_numpy(), n_refits, rng)
-    refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers)
+    refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers, trials=matrix.trials)
     pairs = list(combinations(range(fit.spec.dims), 2))
     kept = refits.finite
     refitted = ability_correlations(
@@ -112,4 +112,4 @@ def _simulated(
     sites = plug_in(*fit.posterior())
     theta = rng.multivariate_normal(np.zeros(fit.spec.dims), correlations, size=(n, matrix.n_subjects))
     p = pass_probability(fit.layout, {**sites, "theta": theta})
-    return theta, np.where(matrix.observed, rng.random(p.shape) < p, np.nan)
+    return theta, draw_responses(p, matrix, rng)

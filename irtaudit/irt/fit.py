@@ -56,16 +56,18 @@ class _Tile:
     """One batch of fits of one model, ready to be sent to a worker.
 
     `responses`, `train` and `test` are (1 or fit, subject, item): cells that all fits share, or each its own.
+    With `trials` (1, subject, item) a response is the share of the cell's trials that passed.
     """
 
     layout: Layout
-    responses: NDArray[np.uint8]
+    responses: NDArray[np.uint8] | NDArray[np.float64]
     train: NDArray[np.bool_]
     test: NDArray[np.bool_]
     keys: tuple[FitKey, ...]
     digests: tuple[str, ...]
     preset: Preset
     device: str
+    trials: NDArray[np.int64] | None = None
 
     def rows(self, index: Sequence[int]) -> _Tile:
         """Some of the fits, in the order given."""
@@ -101,7 +103,8 @@ def fit(
     Parameters
     ----------
     matrix : ResponseMatrix
-        Screened responses, subjects x items.
+        Screened responses, subjects x items. Where cells count trials the likelihood is binomial, every trial
+        one response.
     spec : ModelSpec
     splits : Splits, optional
         Held-out cells; default none, so that every observed cell is fitted.
@@ -288,7 +291,7 @@ def _digests(
 ) -> list[list[str]]:
     """(split, restart): a digest of everything that the numbers of a fit depend on."""
     names = json.dumps([list(matrix.subjects.index), list(matrix.items.index)])
-    cells = np.where(matrix.observed, matrix.responses, 2).astype(np.uint8).tobytes()
+    cells = matrix.cell_bytes(np.arange(matrix.n_subjects), np.arange(matrix.n_items))
     base = hashlib.sha256(names.encode() + cells)
     settings = {
         "engine": ENGINE_VERSION,
@@ -320,7 +323,9 @@ def _tiles(
 ) -> list[_Tile]:
     """Batches of the fits that are not done, each within one split."""
     layout = Layout(spec, matrix.n_subjects, matrix.n_items)
-    responses = np.nan_to_num(matrix.responses[None], nan=0.0).astype(np.uint8)
+    counts = None if matrix.trials is None else matrix.trials[None]
+    responses = np.nan_to_num(matrix.responses[None], nan=0.0)
+    responses = responses if counts is not None else responses.astype(np.uint8)
     devices = _devices(device)
     size = min(_tile_size(layout, where) for where in devices)
     if len(devices) > 1:
@@ -334,7 +339,7 @@ def _tiles(
             found = tuple(digests[s][r] for r in part)
             where = devices[len(tiles) % len(devices)]
             train = (matrix.observed & ~test)[None]
-            tiles.append(_Tile(layout, responses, train, test[None], keys, found, preset, where))
+            tiles.append(_Tile(layout, responses, train, test[None], keys, found, preset, where, counts))
     return tiles
 
 
@@ -406,10 +411,16 @@ def _attempt(tile: _Tile, preset: Preset, attempt: int) -> Outcomes:
 
 
 def _cells(tile: _Tile, layout: Layout, order: NDArray[np.int64]) -> Cells:
-    """Training cells of a tile, its items in the order that the layout wants."""
+    """Training cells of a tile, its items in the order that the layout wants.
+
+    A cell with y passes of n trials enters with ``y log P + (n - y) log(1 - P)``: the binomial likelihood
+    without its constant, log of n over y.
+    """
     device = torch.device(tile.device)
     train = torch.tensor(tile.train[:, :, order], device=device, dtype=torch.float32)
-    passes = torch.tensor(tile.responses[:, :, order], device=device, dtype=torch.float32) * train
+    if tile.trials is not None:
+        train = train * torch.tensor(tile.trials[:, :, order], device=device, dtype=torch.float32)
+    passes = torch.tensor(tile.responses[:, :, order], device=device, dtype=torch.float32).mul(train).round()
     return Cells(pack_cells(passes, layout), pack_cells(train, layout))
 
 
@@ -447,10 +458,11 @@ def _scores(tile: _Tile, loc: NDArray[np.floating], log_scale: NDArray[np.floati
     """Training log-likelihood, held-out log-loss and Brier score of one fit, plug-in."""
     sites = plug_in(tile.layout.unpack(loc), tile.layout.unpack(np.exp(log_scale)))
     p, y = pass_probability(tile.layout, sites), tile.responses[0]
+    n = None if tile.trials is None else tile.trials[0]
     return (
-        float(log_likelihood(y, p, tile.train[0])),
-        float(log_loss(y, p, tile.test[0])),
-        float(brier(y, p, tile.test[0])),
+        float(log_likelihood(y, p, tile.train[0], trials=n)),
+        float(log_loss(y, p, tile.test[0], trials=n)),
+        float(brier(y, p, tile.test[0], trials=n)),
     )
 
 
@@ -481,7 +493,7 @@ def _gather(
         subjects=tuple(matrix.subjects.index),
         items=tuple(matrix.items.index),
         splits=names,
-        train_cells=tuple(int((matrix.observed & ~test).sum()) for test in tests),
+        train_cells=tuple(map(int, matrix.n_responses(~tests))),
         means=layout.unpack(grid["loc"]),
         sds=layout.unpack(np.exp(grid["log_scale"])),
         hypers=_hyper_values(layout, grid["hyper"]),
@@ -492,7 +504,7 @@ def _gather(
         preset=preset,
         data_sha256=matrix.sha256,
         warnings=notes,
-        test_cells=tuple(int((matrix.observed & test).sum()) for test in tests),
+        test_cells=tuple(map(int, matrix.n_responses(tests))),
     )
     return result if splits is None else replace(result, heldout=_heldout(result, matrix, tests))
 
@@ -570,6 +582,6 @@ def _heldout(result: FitResult, matrix: ResponseMatrix, tests: NDArray[np.bool_]
     for s, (name, test) in enumerate(zip(result.splits, tests, strict=True)):
         seed = (result.seed, s, result.selected_restart(s))
         p = posterior_predictive(result.layout, *result.posterior(s), seed=seed)
-        averaged = float(log_loss(matrix.responses, p, test))
+        averaged = float(log_loss(matrix.responses, p, test, trials=matrix.trials))
         rows.append((name, chosen.loc[name, "log_loss"], averaged, chosen.loc[name, "brier"]))
     return pd.DataFrame(rows, columns=["split", "log_loss", "log_loss_predictive", "brier"])

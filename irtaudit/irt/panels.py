@@ -87,13 +87,14 @@ def fit_panels(
     device: str = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
+    trials: NDArray[np.int64] | None = None,
 ) -> PanelFits:
     """Fit a model to every observed cell of each of many panels.
 
     Parameters
     ----------
     spec : ModelSpec
-    panels : (panel, subject, item) array of 0, 1 and NaN
+    panels : (panel, subject, item) array of 0, 1 and NaN, or of shares of `trials`
         NaN: not observed.
     preset : {"default", "paper", "quick"} or Preset
     seed : int
@@ -103,6 +104,8 @@ def fit_panels(
         Number of the first panel, so that a long series may be fitted in parts.
     device, workers, progress
         As in :func:`irtaudit.irt.fit.fit`.
+    trials : (subject, item) array, optional
+        Trials of each cell, the same in every panel; a response is the share of them that passed.
 
     Returns
     -------
@@ -120,11 +123,11 @@ def fit_panels(
     ConvergenceWarning
         When fits diverged, retries included.
     """
-    responses, observed = _checked(panels)
+    responses, observed = _checked(panels, trials)
     layout = Layout(spec, *responses.shape[1:])
     spec.pattern(layout.n_items)
     where = _resolve_device(device)
-    tiles = _panel_tiles(layout, responses, observed, get_preset(preset), seed, first, where)
+    tiles = _panel_tiles(layout, responses, observed, trials, get_preset(preset), seed, first, where)
     report = progress or (lambda _done, _total: None)
     done: dict[str, Any] = {}
     for digests, outcomes in _run(tiles, _n_workers(workers, tiles, where)):
@@ -149,22 +152,27 @@ def fit_panels(
     )
 
 
-def _checked(panels: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+def _checked(
+    panels: ArrayLike, trials: NDArray[np.int64] | None
+) -> tuple[NDArray[np.uint8] | NDArray[np.float64], NDArray[np.bool_]]:
     """Responses, 0 where not observed, and (1 or panel, subject, item) which are observed."""
     cells = np.asarray(panels)
     if cells.ndim != 3 or not cells.size:
         raise DataError(f"Panels have shape {cells.shape}; expected (panel, subject, item), none of them 0.")
     observed = ~np.isnan(cells)
-    if not ((cells == 0) | (cells == 1) | ~observed).all():
-        raise DataError("Panels hold other values than 0, 1 and NaN (not observed).")
+    passes = cells if trials is None else cells * trials
+    if not (np.isclose(passes, np.rint(passes)) & (cells >= 0) & (cells <= 1) | ~observed).all():
+        raise DataError("Panels hold other values than 0, 1 and NaN (not observed), or shares of no trials.")
     shared = bool((observed == observed[0]).all())
-    return (cells == 1).astype(np.uint8), observed[:1] if shared else observed
+    known = (cells == 1).astype(np.uint8) if trials is None else np.nan_to_num(cells)
+    return known, observed[:1] if shared else observed
 
 
 def _panel_tiles(
     layout: Layout,
-    responses: NDArray[np.uint8],
+    responses: NDArray[np.uint8] | NDArray[np.float64],
     observed: NDArray[np.bool_],
+    trials: NDArray[np.int64] | None,
     preset: Preset,
     seed: int,
     first: int,
@@ -186,6 +194,7 @@ def _panel_tiles(
             digests=tuple(str(p) for p in part),
             preset=preset,
             device=devices[len(tiles) % len(devices)],
+            trials=None if trials is None else trials[None],
         )
         tiles.append(tile)
     return tiles

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from irtaudit.data.responses import ResponseMatrix
 from irtaudit.irt.layout import Layout
 
 Array = NDArray[np.floating]
@@ -76,6 +77,26 @@ def plug_in(means: Sites, sds: Sites) -> dict[str, Array]:
     if "log_slope" in values:
         values["log_slope"] = values["log_slope"] + 0.5 * np.asarray(sds["log_slope"], np.float64) ** 2
     return values
+
+
+def draw_responses(p: Array, matrix: ResponseMatrix, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Responses at given probabilities, missing where those of a matrix are.
+
+    Parameters
+    ----------
+    p : (..., subject, item) array
+    matrix : ResponseMatrix
+        Where its cells count trials, as many are drawn and the share that passes is given.
+    rng : Generator
+
+    Returns
+    -------
+    (..., subject, item) float64 array
+    """
+    if matrix.trials is None:
+        return np.where(matrix.observed, (rng.random(p.shape) < p).astype(np.float64), np.nan)
+    passes = rng.binomial(matrix.trials, p)
+    return np.where(matrix.observed, passes / np.maximum(matrix.trials, 1), np.nan)
 
 
 def posterior_predictive(

@@ -27,15 +27,17 @@ from irtaudit.irt.sites import Hyper, Latent
 Sites = dict[str, Tensor]
 
 
-def model(layout: Layout, responses: Tensor, mask: Tensor, n_restarts: int) -> None:
+def model(layout: Layout, responses: Tensor, trials: Tensor, n_restarts: int) -> None:
     """Generative model of responses, for every split and restart.
 
     Parameters
     ----------
     layout : Layout
         The spec with the numbers of subjects and items.
-    responses, mask : (split, 1, subject, item) Tensor
-        Responses (any number where not used) and whether each is used for training.
+    responses, trials : (split, 1, subject, item) Tensor
+        Shares of passes (any number where not used) and how many trials of each are used for training: 1 or
+        none where a cell has one response. The likelihood is that of every single trial, binomial without
+        its constant.
     n_restarts : int
     """
     spec, plates = layout.spec, _Plates(layout, responses.shape[0], n_restarts)
@@ -48,8 +50,9 @@ def model(layout: Layout, responses: Tensor, mask: Tensor, n_restarts: int) -> N
             values[site.name] = pyro.sample(site.name, _latent_prior(site, layout, values, responses.dtype))
     eta = (values["theta"] * slopes(layout, values)).sum(-1) + values["intercept"]
     logits = _with_guessing(eta, values["logit_guess"]) if spec.family == "3pl" else eta
-    with plates("split", "restart", "subject", "item"):
-        pyro.sample("response", dist.Bernoulli(logits=logits).mask(mask.bool()), obs=responses)
+    # Mask and scale, for a scale of zero is refused.
+    with plates("split", "restart", "subject", "item"), poutine.scale(scale=trials.clamp(min=1)):
+        pyro.sample("response", dist.Bernoulli(logits=logits).mask(trials > 0), obs=responses)
 
 
 def guide(layout: Layout, state: State, n_splits: int) -> None:
@@ -116,7 +119,7 @@ def slopes(layout: Layout, values: Mapping[str, Tensor]) -> Tensor:
 
 
 def elbo(
-    layout: Layout, state: State, noise: Tensor, responses: Tensor, mask: Tensor
+    layout: Layout, state: State, noise: Tensor, responses: Tensor, trials: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Pyro's evidence lower bound at a given draw, summed and per fit.
 
@@ -127,7 +130,8 @@ def elbo(
         Packed parameters; gradients flow to them.
     noise : (fit, width) Tensor
         Standard normal numbers, packed like the parameters.
-    responses, mask : (split, 1, subject, item) Tensor
+    responses, trials : (split, 1, subject, item) Tensor
+        As in :func:`model`.
 
     Returns
     -------
@@ -138,7 +142,7 @@ def elbo(
     """
     n_splits = responses.shape[0]
     n_restarts = state.loc.shape[0] // n_splits
-    args = (layout, responses, mask, n_restarts)
+    args = (layout, responses, trials, n_restarts)
 
     def with_noise(*_: Any) -> None:
         with _GivenNoise({s.name: unpack(layout, s, noise, n_splits) for s in layout.latents}):
@@ -148,7 +152,8 @@ def elbo(
         loss = TraceMeanField_ELBO(max_plate_nesting=4).differentiable_loss(model, with_noise, *args)
         posterior = poutine.trace(with_noise).get_trace(*args)
         prior = poutine.trace(poutine.replay(model, trace=posterior)).get_trace(*args)
-    likelihood = _by_fit(prior.nodes["response"]["fn"].log_prob(responses), n_splits, n_restarts)
+    prior.compute_log_prob()
+    likelihood = _by_fit(prior.nodes["response"]["log_prob"], n_splits, n_restarts)
     divergence = sum(
         _by_fit(kl_divergence(node["fn"], prior.nodes[name]["fn"]), n_splits, n_restarts)
         for name, node in posterior.nodes.items()

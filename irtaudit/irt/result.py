@@ -84,7 +84,7 @@ class FitResult:
     splits : tuple of str
         Name of each split; ``("all",)`` where every observed cell was fitted.
     train_cells : tuple of int
-        Training responses per split.
+        Training responses per split; every trial of a cell is one.
     means, sds : mapping of arrays
         Posterior mean and SD of each latent site: ``theta`` (split, restart, subject, dim) in SDs of the
         population; ``log_slope`` or ``slope`` (split, restart, loading), log logits or logits per unit of
@@ -108,7 +108,7 @@ class FitResult:
     warnings : tuple of str
         What did not settle, or sits at a boundary.
     test_cells : tuple of int
-        Held-out responses per split; empty: not known.
+        Held-out responses per split, likewise; empty: not known.
     """
 
     spec: ModelSpec

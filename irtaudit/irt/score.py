@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, logsumexp
 
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.trials import refuse_counts
 from irtaudit.errors import DataError
 from irtaudit.irt.result import FitResult
 
@@ -45,7 +46,10 @@ def score(fit: FitResult, matrix: ResponseMatrix) -> pd.DataFrame:
     ------
     DataError
         When no item of the matrix belongs to the fit.
+    PlanError
+        When cells of the matrix count several trials.
     """
+    refuse_counts(matrix, "Putting new subjects on a fitted scale")
     there = set(matrix.items.index)
     shared = [item for item in fit.items if item in there]
     if not shared:

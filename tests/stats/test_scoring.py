@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from scipy.special import comb
+from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
@@ -47,3 +49,36 @@ def test_a_score_of_no_cells_is_undefined_and_not_zero(cells):
     none = np.zeros(y.shape, dtype=bool)
     assert np.isnan(log_loss(y, p, none))
     assert np.isnan(brier(y, p, none))
+
+
+def test_counted_outcomes_score_as_the_single_ones_behind_them():
+    rng = np.random.default_rng(3)
+    trials, p = rng.integers(0, 6, (2, 4, 5)), rng.random((4, 5))
+    passes = rng.binomial(trials, 0.6)
+    share = np.divide(passes, trials, out=np.full(trials.shape, np.nan), where=trials > 0)
+    where = rng.random((4, 5)) < 0.7
+    for s in range(2):
+        cells = [
+            (y, p[i])
+            for i in zip(*np.nonzero(where), strict=True)
+            for y in outcomes(passes[s][i], trials[s][i])
+        ]
+        y, q = (np.array(column) for column in zip(*cells, strict=True))
+        kept = {"trials": trials[s]}
+        assert log_loss(share[s], p, where, **kept) == pytest.approx(sklearn_log_loss(y, q), abs=1e-12)
+        assert brier(share[s], p, where, **kept) == pytest.approx(brier_score_loss(y, q), abs=1e-12)
+        lik = binom.logpmf(passes[s], trials[s], p) - np.log(comb(trials[s], passes[s]))
+        assert log_likelihood(share[s], p, where, **kept) == pytest.approx(lik[where].sum(), abs=1e-10)
+    apart = log_loss(share, p, where, axis=(-2, -1), trials=trials)
+    assert apart == pytest.approx([log_loss(share[s], p, where, trials=trials[s]) for s in range(2)])
+
+
+def outcomes(passes, trials):
+    return [1.0] * passes + [0.0] * (trials - passes)
+
+
+@pytest.mark.parametrize("score", [log_loss, brier, log_likelihood])
+def test_one_trial_each_changes_no_number(cells, score):
+    y, p = cells
+    y[1, 2] = np.nan
+    assert score(y, p, trials=np.ones(y.shape, dtype=int)) == score(y, p)
