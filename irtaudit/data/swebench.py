@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def is_swebench_report(path: Path) -> bool:
 
 
 def read_swebench(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) -> Logs:
-    """SWE-bench reports as rows: one per submission and task.
+    """SWE-bench reports as rows: one per submission, run and task. Runs of one model are further trials.
 
     A report of the harness (`<model>.<run id>.json` with ``resolved_ids``, ...): resolved tasks score 1,
     unresolved ones and empty patches 0; a task whose evaluation broke off, or that the harness lists under
@@ -60,7 +61,7 @@ def read_swebench(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) ->
     Raises
     ------
     DataError
-        If a report contradicts itself, a list is none, two reports are of one model, or there are no tasks.
+        If a report contradicts itself, a list is none, two reports are of one run, or there are no tasks.
     """
     reports = {path: read_json_object(path, max_bytes) for path in paths}
     names = _names(paths, reports)
@@ -68,14 +69,15 @@ def read_swebench(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) ->
         path: _board_tasks(report, path) for path, report in reports.items() if "resolved_ids" not in report
     }
     everything = sorted(set().union(*board.values())) if board else []
-    found = Collector(source)
+    found, runs = Collector(source), Counter[str]()
     for path, report in reports.items():
         rows = (
             _board_rows(names[path], report, everything)
             if path in board
             else _report_rows(names[path], report, path)
         )
-        found.answers += rows
+        found.answers += [row._replace(trial=runs[names[path]]) for row in rows]
+        runs[names[path]] += 1
         found.subjects.setdefault(names[path], {})
         found.files.append(LogFile(str(path), names[path], TASK, "read", len(rows), _reason(rows)))
         if _reason(rows):
@@ -91,13 +93,14 @@ def read_swebench(paths: list[Path], source: str, max_bytes: int = MAX_BYTES) ->
 def _names(paths: list[Path], reports: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     """Submission of each report: the leaderboard's folder, or the file's name before the run id."""
     names = {path: _name(path, "resolved_ids" in reports[path]) for path in paths}
-    known: dict[str, Path] = {}
+    known: dict[tuple[str, str], Path] = {}
     for path, name in names.items():
-        other = known.setdefault(name, path)
+        run = path.name if "resolved_ids" in reports[path] else ""
+        other = known.setdefault((name, run), path)
         if other != path:
             raise DataError(
-                f"several reports are of {name!r}: {listed([str(other), str(path)])}; keep one, or rename "
-                f"{path.name}"
+                f"several reports are of one run of {name!r}: {listed([str(other), str(path)])}; keep one, "
+                "or give the other its own run id (<model>.<run id>.json)"
             )
     return names
 

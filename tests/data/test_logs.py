@@ -480,16 +480,31 @@ def test_leaderboard_entries_count_as_the_leaderboard_does(tmp_path: Path) -> No
         ({"m.r.json": {"resolved_ids": [1]}}, "'resolved_ids' is not a list of task names"),
         ({"m.r.json": {"resolved_ids": []}}, "holds no samples"),
         (
-            {"m.r1.json": {"resolved_ids": ["t"]}, "m.r2.json": {"resolved_ids": []}},
-            "several reports are of 'm'",
+            {"a/m.r1.json": {"resolved_ids": ["t"]}, "b/m.r1.json": {"resolved_ids": []}},
+            r"several reports are of one run of 'm'.* its own run id",
         ),
     ],
 )
 def test_reports_that_contradict_themselves(tmp_path: Path, reports: dict[str, Any], message: str) -> None:
     for name, report in reports.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(report))
     with pytest.raises(DataError, match=message):
         read_logs(tmp_path)
+
+
+def test_runs_of_one_model_are_further_trials(tmp_path: Path) -> None:
+    for run, resolved in enumerate((["t1"], ["t1", "t2"], [])):
+        failed = sorted({"t1", "t2"} - set(resolved))
+        report = {"resolved_ids": resolved, "unresolved_ids": failed}
+        (tmp_path / f"m.run{run}.json").write_text(json.dumps(report))
+    rows = read_logs(tmp_path).rows
+    assert rows["model"].unique().tolist() == ["m"]
+    assert sorted(zip(rows["trial"], rows["item"], rows["score"], strict=True)) == [
+        (0, "t1", 1.0), (0, "t2", 0.0), (1, "t1", 1.0), (1, "t2", 1.0), (2, "t1", 0.0), (2, "t2", 0.0)
+    ]  # fmt: skip
+    counts = read_responses(tmp_path, trials="counts")
+    assert (counts.passes.tolist(), counts.n_trials.tolist()) == ([[2, 1]], [[3, 3]])
 
 
 # Which tool -------------------------------------------------------------------------------------------
