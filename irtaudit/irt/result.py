@@ -46,7 +46,8 @@ def ability_correlations(
     -------
     (fit, dim, dim) array
     """
-    m, s, r = (np.asarray(part, dtype=np.float64) for part in (mean, sd, prior))
+    # one order in memory, so that a fit read from a file rounds as the one that was saved
+    m, s, r = (np.ascontiguousarray(part, dtype=np.float64) for part in (mean, sd, prior))
     if not spec.simple:
         return np.stack([moment_correlations(*moments) for moments in zip(m, s, strict=True)])
     inverse = np.linalg.inv(r)
