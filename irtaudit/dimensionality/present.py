@@ -400,9 +400,10 @@ def _placed(evidence: pd.DataFrame, margin: float) -> str:
         return "One dimension gains nothing, so there is no margin for more."
     counts = evidence["position"].value_counts()
     n = {position: counts.get(position, "none") for position in ("above", "below", "across")}
+    models = f"{len(evidence)} richer model{'s' if len(evidence) > 1 else ''}"
     return (
-        f"Of {len(evidence)} richer model{'s' if len(evidence) > 1 else ''} {n['above']} gain clearly more than the margin of {margin:.4f} "
-        f"nats, {n['below']} clearly less, {n['across']} cannot be placed."
+        f"Of {models} {n['above']} gain clearly more than the margin of {margin:.4f} nats, {n['below']} "
+        f"clearly less, {n['across']} cannot be placed."
     )
 
 
