@@ -62,7 +62,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Config:
-    """The study: moments of the items as in ``tests/reference/sim81x398.md``."""
+    """The study: slopes as in ``tests/reference/sim81x398.md``; item pass rates with mean .64 and SD .22."""
 
     log_slope: tuple[float, float] = (0.2, 0.4)
     intercept: tuple[float, float] = (1.0, 1.5)
