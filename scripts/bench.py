@@ -35,10 +35,10 @@ from torch import Tensor
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
-from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.engine import FitKey, initial_state, run_tile
 from irtaudit.irt.fit import MAX_FITS_PER_TILE, fit, fit_all
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.presets import Preset, get_preset
 from irtaudit.irt.prior import State
 from irtaudit.irt.pyro_model import guide, model
@@ -132,10 +132,10 @@ class Panel:
         train = torch.tensor(self.matrix.observed & ~self.splits.test[:1], dtype=torch.float32)
         return torch.tensor(np.nan_to_num(self.matrix.responses), dtype=torch.float32) * train, train
 
-    def cells(self, layout: Layout) -> Cells:
+    def cells(self) -> Cells:
         """The training cells as a tile reads them."""
         passes, train = self.training()
-        return Cells(pack_cells(passes, layout), pack_cells(train, layout))
+        return Cells(passes, train)
 
 
 class CommandFailedError(Exception):
@@ -290,7 +290,7 @@ def floor_rows(panel: Panel, settings: Settings) -> Iterator[Row]:
     epochs = settings.preset.epochs
     for name, spec in panel.models.items():
         layout = panel.layout(spec)
-        cells = panel.cells(layout)
+        cells = panel.cells()
         floor = make_floor(FLOOR_FITS, layout.n_subjects, layout.n_items, spec.dims)
         for size in settings.tiles:
             keys = [FitKey(0, 0, restart) for restart in range(size)]
@@ -373,7 +373,7 @@ def pyro_rows(panel: Panel, settings: Settings) -> Iterator[Row]:
     for name, spec in panel.models.items():
         layout = panel.layout(spec)
         keys = [FitKey(0, 0, restart) for restart in range(FLOOR_FITS)]
-        ours = partial(run_tile, layout, panel.cells(layout), keys, settings.preset)
+        ours = partial(run_tile, layout, panel.cells(), keys, settings.preset)
         theirs = partial(pyro_loop, panel, layout, epochs)
         pairs = in_turn(ours, theirs, repeats=3)
         ms = [(1e3 * a / FLOOR_FITS / settings.preset.epochs, 1e3 * b / epochs) for a, b in pairs]
@@ -393,7 +393,7 @@ def pyro_loop(panel: Panel, layout: Layout, epochs: int) -> list[float]:
         Loss per epoch.
     """
     passes, train = (t[:, None] for t in panel.training())
-    start = initial_state(layout, panel.cells(layout), torch.randn(1, layout.width))
+    start = initial_state(layout, panel.cells(), torch.randn(1, layout.width))
 
     def mean_field() -> None:
         names = ("loc", "log_scale", "hyper")

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from irtaudit import ModelSpec, ResponseMatrix, Splits, fit
-from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.engine import FitKey, fit_noise, run_tile
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.presets import PRESETS, Preset
 
 PANEL = Path(__file__).resolve().parents[1] / "tests" / "reference" / "sim81x398.npz"
@@ -50,7 +50,7 @@ def same_noise_gap(spec: ModelSpec, matrix: ResponseMatrix, device: str) -> floa
     ends = []
     for where in ("cpu", device):
         success = torch.tensor(matrix.responses[None], dtype=torch.float32, device=where)
-        cells = Cells(pack_cells(success, layout), pack_cells(torch.ones_like(success), layout))
+        cells = Cells(success, torch.ones_like(success))
         ends.append(run_tile(layout, cells, keys, SHORT, noise=cpu_noise).loc)
     return float(np.abs(ends[0] - ends[1]).max())
 

@@ -22,9 +22,9 @@ import torch
 import irtaudit
 from irtaudit import ModelSpec
 from irtaudit.irt import likelihood
-from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.prior import State
 
 HERE = Path(__file__).parent
@@ -154,7 +154,7 @@ def blocks(config: Config) -> Iterator[Row]:
 def _gradient(spec: ModelSpec, n_subjects: int, n_items: int, n_fits: int) -> Callable[[], object]:
     layout = Layout(spec, n_subjects, n_items)
     success = (torch.rand(1, n_subjects, n_items) < 0.5).float()
-    cells = Cells(pack_cells(success, layout), pack_cells(torch.ones_like(success), layout))
+    cells = Cells(success, torch.ones_like(success))
     widths = (layout.width, layout.width, layout.hyper_width)
     kernel = Kernel(layout, cells, State(*(0.1 * torch.randn(n_fits, width) for width in widths)))
     draw = torch.randn(n_fits, layout.width)

@@ -16,15 +16,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from irtaudit.irt.cells import Cells, as_cells
 from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.prior import State
 from irtaudit.irt.sites import GUESS_MEAN
 
-NOISE_BLOCK = 16
-"""Noise vectors drawn at a time for each fit."""
+NOISE_BLOCK = 5
+"""Noise vectors drawn at a time for each fit: few enough to stay in a processor's cache."""
 CHECK_EVERY, FINAL_CHECKS = 100, 4
 """Epochs between two values of the ELBO, and the last epochs that all have one: it costs as much as five."""
 START_JITTER, START_SCALE = 0.1, 0.3
@@ -68,16 +68,19 @@ class TileState:
     finite: NDArray[np.bool_]
 
 
-Noise = Callable[[int], Tensor]
+Draw = tuple[Tensor, float]
+"""(fit, width) standard normal numbers, and the sign that they are used with."""
+NoiseSource = Callable[[Layout, Sequence[FitKey], Preset, torch.device], Iterator[Draw]]
 
 
+@torch.inference_mode()
 def run_tile(
     layout: Layout,
     cells: Cells,
     keys: Sequence[FitKey],
     preset: Preset,
     *,
-    noise: Callable[[Layout, Sequence[FitKey], Preset, torch.device], Iterator[Tensor]] | None = None,
+    noise: NoiseSource | None = None,
 ) -> TileState:
     """Fit a batch.
 
@@ -89,8 +92,7 @@ def run_tile(
     keys : sequence of FitKey
     preset : Preset
     noise : callable, optional
-        Source of (fit, width) standard normal draws; the first is used for the start. Default
-        :func:`fit_noise`.
+        Source of draws; the first is used for the start. Default :func:`fit_noise`.
 
     Returns
     -------
@@ -98,28 +100,59 @@ def run_tile(
     """
     mask = cells.mask
     draws = (noise or fit_noise)(layout, keys, preset, mask.device)
-    start = initial_state(layout, cells, next(draws).to(mask))
-    parameter = torch.nn.Parameter(start.flat())
-    state = State.views(parameter.detach(), start)
+    start = initial_state(layout, cells, next(draws)[0].to(mask))
+    flat = start.flat()
+    state = State.views(flat, start)
     kernel = Kernel(layout, cells, state)
-    parameter.grad = kernel.flat_grad
-    optimiser = torch.optim.Adam([parameter], lr=preset.learning_rate, fused=True)
+    adam = Adam(flat, kernel.flat_grad)
     elbos = []
     for epoch in range(preset.epochs):
-        draw = next(draws).to(mask)
-        optimiser.param_groups[0]["lr"] = preset.rate(epoch)
-        kernel.gradient(draw)
-        optimiser.step()
+        draw, sign = next(draws)
+        draw = draw.to(mask)
+        kernel.gradient(draw, sign)
+        adam.step(preset.rate(epoch))
         if (epoch + 1) % CHECK_EVERY == 0 or epoch >= preset.epochs - FINAL_CHECKS:
-            elbos.append(kernel.elbo(draw).cpu())
+            elbos.append(kernel.elbo(draw, sign).cpu())
             if not torch.isfinite(elbos[-1]).any():
                 break
     return _tile_state(state, torch.stack(elbos, 1))
 
 
-def fit_noise(
-    layout: Layout, keys: Sequence[FitKey], preset: Preset, device: torch.device
-) -> Iterator[Tensor]:
+class Adam:
+    """torch's fused Adam without the rest of its optimiser, which costs more than the step itself.
+
+    Parameters
+    ----------
+    parameter, grad : Tensor
+        Flat; the first is changed by every step, the second read.
+    """
+
+    def __init__(self, parameter: Tensor, grad: Tensor) -> None:
+        self._parameter, self._grad = [parameter], [grad]
+        self._mean, self._square = [torch.zeros_like(parameter)], [torch.zeros_like(parameter)]
+        self._steps = [torch.zeros((), dtype=torch.float32, device=parameter.device)]
+
+    def step(self, rate: float) -> None:
+        """Take one step."""
+        self._steps[0].add_(1)
+        torch._fused_adam_(
+            self._parameter,
+            self._grad,
+            self._mean,
+            self._square,
+            [],
+            self._steps,
+            lr=rate,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+
+def fit_noise(layout: Layout, keys: Sequence[FitKey], preset: Preset, device: torch.device) -> Iterator[Draw]:
     """Standard normal draws, each fit's from its own generator, whatever the tile.
 
     Parameters
@@ -131,24 +164,27 @@ def fit_noise(
 
     Yields
     ------
-    (fit, width) float32 Tensor
-        The first one for the start, then one per epoch.
+    Draw
+        The first one for the start, then one per epoch; overwritten when `NOISE_BLOCK` later ones are drawn.
     """
     generators = [torch.Generator(device).manual_seed(noise_seed(key)) for key in keys]
-    block = torch.empty(len(keys), NOISE_BLOCK, layout.width, device=device)
 
-    def refill() -> None:
+    def fill(block: Tensor) -> Tensor:
         for row, generator in zip(block, generators, strict=True):
             row.normal_(generator=generator)
+        return block
 
-    refill()
-    yield block[:, 0].clone()
+    yield fill(torch.empty(len(keys), layout.width, device=device)), 1.0
+    new = layout.width // 2 if preset.antithetic else layout.width
+    kept = layout.width - new
+    numbers = fill(torch.empty(len(keys), kept + NOISE_BLOCK * new, device=device))
     while True:
-        refill()
-        for i in range(NOISE_BLOCK):
-            yield block[:, i]
+        for draw in numbers.unfold(1, layout.width, new).unbind(1):
+            yield draw, 1.0
             if preset.antithetic:
-                yield -block[:, i]
+                yield draw, -1.0
+        numbers[:, :kept] = numbers[:, NOISE_BLOCK * new :]
+        fill(numbers[:, kept:])
 
 
 def noise_seed(key: FitKey) -> int:
@@ -172,9 +208,7 @@ def initial_state(layout: Layout, cells: Cells, jitter: Tensor) -> State:
     State
     """
     loc = START_JITTER * jitter
-    passes = as_cells(cells.success, layout).sum(1)
-    seen = as_cells(cells.mask, layout).sum(1)
-    rate = (passes + 0.5) / (seen + 1)
+    rate = (cells.success.sum(1) + 0.5) / (cells.mask.sum(1) + 1)
     loc[:, layout.slices["intercept"]] += torch.logit(rate)
     if "logit_guess" in layout.slices:
         loc[:, layout.slices["logit_guess"]] += GUESS_MEAN

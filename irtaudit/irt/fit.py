@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.errors import ConvergenceWarning, FitError, PlanError
-from irtaudit.irt.cells import Cells, pack_cells
 from irtaudit.irt.engine import FINAL_CHECKS, FitKey, TileState, one_thread, run_tile
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
 from irtaudit.irt.presets import RETRY, Preset, get_preset
 from irtaudit.irt.prior import correlation_cholesky
@@ -34,7 +34,7 @@ from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 
 Progress = Callable[[int, int], None]
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
 CELLS_PER_TILE = 700_000
 MAX_FITS_PER_TILE = 20
@@ -353,11 +353,11 @@ def _devices(device: str) -> list[str]:
 def _tile_size(layout: Layout, device: str, own_cells: bool = False) -> int:
     """Fits per batch: what the caches like on a CPU, what memory allows on a GPU."""
     if torch.device(device).type == "cpu":
-        return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.cell_width))
+        return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.n_cells))
     free, _ = torch.cuda.mem_get_info(torch.device(device))
-    shared = BYTES * GPU_SHARED_ROWS * layout.cell_width
+    shared = BYTES * GPU_SHARED_ROWS * layout.n_cells
     cell_rows = GPU_CELL_ROWS + (GPU_SHARED_ROWS if own_cells else 0)
-    per_fit = BYTES * (cell_rows * layout.cell_width + GPU_LATENT_ROWS * layout.width)
+    per_fit = BYTES * (cell_rows * layout.n_cells + GPU_LATENT_ROWS * layout.width)
     return max(1, int(GPU_SHARE * free - shared) // per_fit)
 
 
@@ -372,7 +372,7 @@ def _n_workers(workers: int | None, tiles: Sequence[_Tile], device: str) -> int:
         return min(workers, max(1, len(tiles)))
     if type(get_active_backend()[0]).__name__ != "LokyBackend":
         return -1
-    seconds = sum(len(t.keys) * t.preset.epochs * t.layout.cell_width * SECONDS_PER_CELL for t in tiles)
+    seconds = sum(len(t.keys) * t.preset.epochs * t.layout.n_cells * SECONDS_PER_CELL for t in tiles)
     return max(1, min(joblib.cpu_count(), len(tiles), int(seconds // SECONDS_WORTH_A_WORKER) + 1))
 
 
@@ -406,11 +406,11 @@ def _attempt(tile: _Tile, preset: Preset, attempt: int) -> Outcomes:
     keys = [replace(key, attempt=attempt) for key in tile.keys]
     order = tile.layout.factor_order
     layout = tile.layout.reordered(order)
-    state = run_tile(layout, _cells(tile, layout, order), keys, preset)
+    state = run_tile(layout, _cells(tile, order), keys, preset)
     return _outcomes(tile, _in_item_order(state, layout, order), preset, attempt)
 
 
-def _cells(tile: _Tile, layout: Layout, order: NDArray[np.int64]) -> Cells:
+def _cells(tile: _Tile, order: NDArray[np.int64]) -> Cells:
     """Training cells of a tile, its items in the order that the layout wants.
 
     A cell with y passes of n trials enters with ``y log P + (n - y) log(1 - P)``: the binomial likelihood
@@ -421,7 +421,7 @@ def _cells(tile: _Tile, layout: Layout, order: NDArray[np.int64]) -> Cells:
     if tile.trials is not None:
         train = train * torch.tensor(tile.trials[:, :, order], device=device, dtype=torch.float32)
     passes = torch.tensor(tile.responses[:, :, order], device=device, dtype=torch.float32).mul(train).round()
-    return Cells(pack_cells(passes, layout), pack_cells(train, layout))
+    return Cells(passes, train)
 
 
 def _in_item_order(state: TileState, layout: Layout, order: NDArray[np.int64]) -> TileState:

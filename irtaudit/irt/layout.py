@@ -17,10 +17,13 @@ from irtaudit.irt.spec import ModelSpec
 
 LANES = 32
 """Rows are padded to a multiple of this many numbers: twice the widest vector register's float32 lanes."""
+ALIGNED = 16
+"""Float32 numbers in a cache line: operands of products begin at a multiple of them."""
 
 
-def _padded(n: int) -> int:
-    return -(-n // LANES) * LANES
+def padded(n: int, multiple: int = LANES) -> int:
+    """The next multiple of `LANES`, or of another number."""
+    return -(-n // multiple) * multiple
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Layout:
     @cached_property
     def width(self) -> int:
         """Length of a packed row of latents, padding included."""
-        return _padded(sum(self.sizes.values()))
+        return padded(sum(self.sizes.values()))
 
     @cached_property
     def hyper_slices(self) -> dict[str, slice]:
@@ -120,15 +123,15 @@ class Layout:
     @cached_property
     def hyper_width(self) -> int:
         """Length of a packed row of hyperparameters, padding included."""
-        return _padded(max((s.stop for s in self.hyper_slices.values()), default=0))
+        return padded(max((s.stop for s in self.hyper_slices.values()), default=0))
 
-    @cached_property
-    def cell_width(self) -> int:
-        """Length of a packed row of cells (subject-major), padding included."""
-        return _padded(self.n_subjects * self.n_items)
+    @property
+    def n_cells(self) -> int:
+        """Cells of a panel."""
+        return self.n_subjects * self.n_items
 
     def blocks(self, cells: int) -> list[slice]:
-        """Cut the subjects into blocks of about so many cells each, none with a vector tail.
+        """Cut the subjects into blocks of about so many cells each.
 
         Parameters
         ----------
@@ -137,7 +140,7 @@ class Layout:
         Returns
         -------
         list of slice
-            At least one; all but the last start and end at a multiple of `LANES` subjects.
+            At least one; all start at a multiple of `LANES` subjects.
         """
         rows = max(LANES, cells // self.n_items // LANES * LANES)
         return [slice(a, min(a + rows, self.n_subjects)) for a in range(0, self.n_subjects, rows)]

@@ -12,12 +12,14 @@ numbers are unconstrained, and W, not R, is what gets inverted.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor
 
-from irtaudit.irt.layout import Layout
+from irtaudit.irt.layout import Layout, padded
 from irtaudit.irt.sites import Latent
 
 
@@ -62,12 +64,14 @@ class Prior:
         Parameters, read anew at every call.
     grad : State
         Where the gradient goes.
+    base : (fit, width) Tensor
+        The likelihood's gradient with respect to the drawn latents, kept up to date by the caller.
     scale : (fit, width) Tensor
         ``exp(log_scale)``, kept up to date by the caller.
     """
 
-    def __init__(self, layout: Layout, state: State, grad: State, scale: Tensor) -> None:
-        self._layout, self._state, self._grad, self._scale = layout, state, grad, scale
+    def __init__(self, layout: Layout, state: State, grad: State, base: Tensor, scale: Tensor) -> None:
+        self._layout, self._state, self._grad, self._base, self._scale = layout, state, grad, base, scale
         self._mean, self._deviation, self._variance = (torch.zeros_like(scale) for _ in range(3))
         # A precision of one holds the padding at a standard normal, where it cannot overflow.
         self._precision = torch.ones_like(scale)
@@ -78,34 +82,27 @@ class Prior:
             if isinstance(site.scale, float):
                 self._precision[:, columns] = site.scale**-2.0
         self._minus_one = -scale.new_ones(())
-        self._exp_hyper = torch.empty_like(state.hyper)
+        self._exp_hyper, self._precisions = (torch.empty_like(state.hyper) for _ in range(2))
         self._linear, self._exponential, self._constant = _hyper_gradient_terms(layout, state.hyper)
-        self._learned = [self._views(site) for site in layout.latents if isinstance(site.scale, str)]
+        self._learned = [self._views(sites) for sites in _alike(layout)]
         self._correlations = None
         if layout.spec.correlated:
-            self._correlations = Correlations(layout, state, grad, self._precision, self._variance)
+            self._correlations = Correlations(layout, state, grad, base, self._precision, self._variance)
 
-    def gradient(self, base: Tensor) -> None:
-        """Write the whole gradient but for the likelihood's part of ``log_scale``.
-
-        Parameters
-        ----------
-        base : (fit, width) Tensor
-            The likelihood's gradient with respect to ``loc``, to which the priors' is added.
-        """
+    def gradient(self) -> None:
+        """Write the whole gradient but for the likelihood's part of ``log_scale``."""
         self._moments()
         torch.sub(self._state.loc, self._mean, out=self._deviation)
         torch.mul(self._scale, self._scale, out=self._variance)
-        torch.addcmul(base, self._precision, self._deviation, out=self._grad.loc)
+        torch.addcmul(self._base, self._precision, self._deviation, out=self._grad.loc)
         torch.addcmul(self._minus_one, self._precision, self._variance, out=self._grad.log_scale)
         hyper = torch.addcmul(self._constant, self._linear, self._state.hyper, out=self._grad.hyper)
         hyper.addcmul_(self._exponential, self._exp_hyper)
-        for site in self._learned:
-            spread = torch.addcmul(site.variance, site.deviation, site.deviation).sum(1, keepdim=True)
-            site.grad_scale.add_(site.size).addcmul_(site.precision, spread, value=-1)
-            if site.grad_mean is not None:
-                total = site.deviation.sum(1, keepdim=True)
-                site.grad_mean.addcmul_(site.precision, total, value=-1)
+        for sites in self._learned:
+            spread = torch.addcmul(sites.variance, sites.deviation, sites.deviation).sum(2)
+            sites.grad_scale.addcmul_(sites.precision, spread, value=-1)
+            if sites.grad_mean is not None:
+                sites.grad_mean.addcmul_(sites.precision, sites.deviation.sum(2), value=-1)
         if self._correlations is not None:
             self._correlations.gradient()
 
@@ -128,42 +125,64 @@ class Prior:
     def _moments(self) -> None:
         """Bring the prior moments that are learned up to date."""
         torch.exp(self._state.hyper, out=self._exp_hyper)
-        for site in self._learned:
-            torch.pow(site.sd, -2, out=site.precision)
-            site.precision_row.copy_(site.precision)
-            if site.mean is not None:
-                site.mean_row.copy_(site.mean)
+        torch.pow(self._exp_hyper, -2, out=self._precisions)
+        for sites in self._learned:
+            sites.precision_rows.copy_(sites.precision_column)
+            if sites.mean_column is not None:
+                sites.mean_rows.copy_(sites.mean_column)
         if self._correlations is not None:
             self._correlations.moments()
 
-    def _views(self, site: Latent) -> _Learned:
-        lay, columns = self._layout, self._layout.slices[site.name]
-        scale = lay.hyper_slices[str(site.scale)]
-        mean = lay.hyper_slices[site.mean] if isinstance(site.mean, str) else None
+    def _views(self, sites: Sequence[Latent]) -> _Learned:
+        lay = self._layout
+        columns = slice(lay.slices[sites[0].name].start, lay.slices[sites[-1].name].stop)
+        scales = _stride([lay.hyper_slices[str(site.scale)].start for site in sites])
+        learned_mean = isinstance(sites[0].mean, str)
+        means = _stride([lay.hyper_slices[str(site.mean)].start for site in sites]) if learned_mean else None
+
+        def rows(packed: Tensor) -> Tensor:
+            return packed[:, columns].view(packed.shape[0], len(sites), -1)
+
         return _Learned(
-            size=lay.sizes[site.name],
-            sd=self._exp_hyper[:, scale],
-            precision=torch.empty_like(self._exp_hyper[:, scale]),
-            mean=None if mean is None else self._state.hyper[:, mean],
-            mean_row=self._mean[:, columns],
-            precision_row=self._precision[:, columns],
-            deviation=self._deviation[:, columns],
-            variance=self._variance[:, columns],
-            grad_scale=self._grad.hyper[:, scale],
-            grad_mean=None if mean is None else self._grad.hyper[:, mean],
+            precision=self._precisions[:, scales],
+            precision_column=self._precisions[:, scales, None],
+            precision_rows=rows(self._precision),
+            mean_column=None if means is None else self._state.hyper[:, means, None],
+            mean_rows=rows(self._mean),
+            deviation=rows(self._deviation),
+            variance=rows(self._variance),
+            grad_scale=self._grad.hyper[:, scales],
+            grad_mean=None if means is None else self._grad.hyper[:, means],
         )
+
+
+def _alike(layout: Layout) -> list[list[Latent]]:
+    """Latent sites whose prior moments are learned; neighbours of one size that learn the same together."""
+    learned = [site for site in layout.latents if isinstance(site.scale, str)]
+
+    def kind(site: Latent) -> tuple[int, bool]:
+        return layout.sizes[site.name], isinstance(site.mean, str)
+
+    return [list(sites) for _, sites in groupby(learned, kind)]
+
+
+def _stride(columns: Sequence[int]) -> slice:
+    """One or two columns as a slice."""
+    return slice(columns[0], columns[-1] + 1, max(1, columns[-1] - columns[0]))
 
 
 @dataclass(frozen=True)
 class _Learned:
-    """Views of what belongs to a latent site whose prior moments are learned; (fit, 1) or (fit, size)."""
+    """Views of what belongs to latent sites whose prior moments are learned.
 
-    size: int
-    sd: Tensor
+    (fit, site) hyperparameters, (fit, site, 1) columns, (fit, site, size) rows.
+    """
+
     precision: Tensor
-    mean: Tensor | None
-    mean_row: Tensor
-    precision_row: Tensor
+    precision_column: Tensor
+    precision_rows: Tensor
+    mean_column: Tensor | None
+    mean_rows: Tensor
     deviation: Tensor
     variance: Tensor
     grad_scale: Tensor
@@ -173,58 +192,81 @@ class _Learned:
 class Correlations:
     """What the learned correlations R of theta add to the divergence and its gradient.
 
+    With D the norms of W's rows, R's inverse Q is ``M' M``, M being ``inv(W) D``. S being the second
+    moments of theta under the posterior, and H = Q S - n I::
+
+        2 KL = tr(Q S) - n log det Q        d KL / d W = inv(D) (diag(H) inv(D) W - H M')
+
+    below the diagonal of W.
+
     Parameters
     ----------
     layout : Layout
     state, grad : State
+    base : (fit, width) Tensor
+        The likelihood's gradient with respect to the drawn latents.
     precision, variance : (fit, width) Tensor
         Prior precisions, whose theta part this keeps at the diagonal of R's inverse; posterior variances.
     """
 
     def __init__(
-        self, layout: Layout, state: State, grad: State, precision: Tensor, variance: Tensor
+        self, layout: Layout, state: State, grad: State, base: Tensor, precision: Tensor, variance: Tensor
     ) -> None:
         k, n, f = layout.spec.dims, layout.n_subjects, precision.shape[0]
         theta, free = layout.slices["theta"], layout.hyper_slices["factor_correlation"]
         self._n, self._k = n, k
-        self._theta, self._grad_theta, self._precision, self._variance = (
-            t[:, theta].view(f, k, n) for t in (state.loc, grad.loc, precision, variance)
+        self._theta, self._grad_theta, self._base, self._precision, self._variance = (
+            t[:, theta].view(f, k, n) for t in (state.loc, grad.loc, base, precision, variance)
         )
+        self._theta_by_subject = self._theta.mT
         self._free, self._grad_free = state.hyper[:, free], grad.hyper[:, free]
         self._place = lower_triangle(k, precision)
+        self._minus_from_place = -self._place.mT
         self._identity = torch.eye(k, dtype=precision.dtype, device=precision.device)
-        self._off_diagonal = 1 - self._identity
+        self._minus_n = -n * self._identity
+        # Each fit's matrices begin alike in memory: no product depends on the fit's place in the tile.
+        self._flat_unit, root, inverse = (precision.new_zeros(f, padded(k * k))[:, : k * k] for _ in range(3))
+        self._unit, self._root, self._inverse = (t.view(f, k, k) for t in (self._flat_unit, root, inverse))
+        self._flat_identity, self._second = self._identity.view(1, k * k), precision.new_zeros(f, k, k)
+        self._second_diagonal = self._second.diagonal(dim1=1, dim2=2)
+        self._root_by_column, self._diagonal = (
+            self._root.mT,
+            self._inverse.diagonal(dim1=1, dim2=2)[:, :, None],
+        )
+        self._norm = precision.new_zeros(f, k, 1)
+        self._norm_by_column = self._norm.mT
+        self._pull = precision.new_zeros(f, k, n)
 
     def moments(self) -> None:
         """Bring W, its row norms, and the inverse of R up to date."""
-        self._unit = torch.addmm(self._identity.view(1, -1), self._free, self._place).view(
-            -1, self._k, self._k
-        )
-        self._norm = (self._unit * self._unit).sum(2, keepdim=True).sqrt_()
-        inverse = torch.linalg.solve_triangular(
-            self._unit, self._identity.expand_as(self._unit), upper=False, unitriangular=True
-        )
-        self._inverse_cholesky = inverse * self._norm.mT
-        self._inverse = torch.bmm(self._inverse_cholesky.mT, self._inverse_cholesky)
-        self._precision.copy_(self._inverse.diagonal(dim1=1, dim2=2)[:, :, None])
+        torch.addmm(self._flat_identity, self._free, self._place, out=self._flat_unit)
+        torch.linalg.vector_norm(self._unit, dim=2, keepdim=True, out=self._norm)
+        # The powers of the strict triangle I - W end with its size, so inv(W) is a finite sum of them.
+        strict = self._identity - self._unit
+        inverse = self._identity + strict
+        for _ in range(self._k - 2):
+            inverse = torch.baddbmm(self._identity, strict, inverse)
+        torch.mul(inverse, self._norm_by_column, out=self._root)
+        torch.bmm(self._root_by_column, self._root, out=self._inverse)
+        self._precision.copy_(self._diagonal)
 
     def gradient(self) -> None:
-        """Add the off-diagonal part to the gradient of theta; write the gradient of R's free numbers."""
-        self._grad_theta.baddbmm_(self._inverse * self._off_diagonal, self._theta)
-        moments = torch.bmm(self._theta, self._theta.mT)
-        moments.diagonal(dim1=1, dim2=2).add_(self._variance.sum(2))
-        cholesky = self._unit / self._norm
-        # d KL / d R is (n R^-1 - R^-1 S R^-1) / 2, and R = L L', so d KL / d L = (n I - R^-1 S) L^-T.
-        weighted = torch.baddbmm(self._identity, self._inverse, moments, beta=self._n, alpha=-1)
-        by_cholesky = torch.bmm(weighted, self._inverse_cholesky.mT)
-        along_row = (by_cholesky * cholesky).sum(2, keepdim=True)
-        by_row = by_cholesky.addcmul_(cholesky, along_row, value=-1).div_(self._norm)
-        torch.mm(by_row.view(-1, self._k * self._k), self._place.mT, out=self._grad_free)
+        """Write the gradients of theta's means and of R's free numbers."""
+        torch.bmm(self._inverse, self._theta, out=self._pull)
+        torch.add(self._base, self._pull, out=self._grad_theta)
+        torch.bmm(self._theta, self._theta_by_subject, out=self._second)
+        self._second_diagonal.add_(self._variance.sum(2))
+        rest = torch.baddbmm(self._minus_n, self._inverse, self._second)
+        along = rest.diagonal(dim1=1, dim2=2)[:, :, None] / self._norm
+        by_row = torch.bmm(rest, self._root_by_column).addcmul_(along, self._unit, value=-1)
+        by_row.div_(self._norm)
+        torch.mm(by_row.view(-1, self._k * self._k), self._minus_from_place, out=self._grad_free)
 
     def value(self) -> Tensor:
         """Divergence of theta beyond the diagonal of R's inverse, (fit,) float64."""
         inverse, theta = self._inverse.double(), self._theta.double()
-        quadratic = (theta * torch.bmm(inverse * self._off_diagonal.double(), theta)).sum((1, 2))
+        off_diagonal = inverse * (1 - self._identity.double())
+        quadratic = (theta * torch.bmm(off_diagonal, theta)).sum((1, 2))
         log_det = -2 * self._norm.double().log().sum((1, 2))
         return 0.5 * (quadratic + self._n * (log_det + inverse.diagonal(dim1=1, dim2=2).log().sum(1)))
 
@@ -269,7 +311,7 @@ def log_volume_of_correlations(dims: int) -> float:
 
 
 def _hyper_gradient_terms(layout: Layout, hyper: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows a, b, c with which the gradient of minus the log prior is ``a v + b exp(v) + c``."""
+    """Rows a, b, c: minus the log prior and the log scales in the divergence give ``a v + b exp(v) + c``."""
     linear, exponential, constant = (hyper.new_zeros(hyper.shape[1]) for _ in range(3))
     for site in layout.hypers:
         columns, (first, second) = layout.hyper_slices[site.name], site.prior
@@ -277,6 +319,9 @@ def _hyper_gradient_terms(layout: Layout, hyper: Tensor) -> tuple[Tensor, Tensor
             linear[columns], constant[columns] = second**-2, -first * second**-2
         elif site.support == "positive":
             exponential[columns], constant[columns] = second, 1 - first
+    for latent in layout.latents:
+        if isinstance(latent.scale, str):
+            constant[layout.hyper_slices[latent.scale]] += layout.sizes[latent.name]
     return linear, exponential, constant
 
 

@@ -16,11 +16,11 @@ from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import make_splits
 from irtaudit.errors import PlanError
 from irtaudit.irt import pyro_model
-from irtaudit.irt.cells import Cells, pack_cells
+from irtaudit.irt.correlations import factor_correlation_intervals
 from irtaudit.irt.fit import fit
 from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import Layout
-from irtaudit.irt.likelihood import Likelihood
+from irtaudit.irt.likelihood import Cells, Likelihood
 from irtaudit.irt.panels import fit_panels
 from irtaudit.irt.predict import draw_responses
 from irtaudit.irt.presets import Preset
@@ -41,7 +41,7 @@ def test_elbo_and_gradients_of_counts_equal_pyros_scaled_bernoulli(spec: ModelSp
     passes = torch.as_tensor(rng.binomial(trials.numpy().astype(int), 0.4) * 1.0)
     state, noise = _state(layout)
     rows = [t.expand(-1, N_RESTARTS, -1, -1).flatten(0, 1) for t in (passes, trials)]
-    kernel = Kernel(layout, Cells(*(pack_cells(t, layout) for t in rows)), state)
+    kernel = Kernel(layout, Cells(*rows), state)
     by_hand = kernel.gradient(noise)
     leaves = State(*(t.clone().requires_grad_() for t in state.tensors()))
     total, per_fit = pyro_model.elbo(layout, leaves, noise, passes / trials.clamp(min=1), trials)
@@ -71,8 +71,8 @@ def test_a_cell_of_n_trials_is_n_columns_that_share_their_parameters(family: str
         success: NDArray[np.bool_], mask: NDArray[np.bool_]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         grad = torch.zeros_like(z)
-        packed = (pack_cells(torch.as_tensor(t.sum(0, keepdims=True) * 1.0), layout) for t in (success, mask))
-        likelihood = Likelihood(layout, Cells(*packed), z, grad)
+        cells = Cells(*(torch.as_tensor(t.sum(0, keepdims=True) * 1.0) for t in (success, mask)))
+        likelihood = Likelihood(layout, cells, z, grad)
         likelihood.gradient()
         return likelihood.value(), grad
 
@@ -161,6 +161,13 @@ def test_responses_are_drawn_with_the_trials_of_the_matrix() -> None:
     # 4 standard errors of 100 draws of each of ~1,600 cells
     assert shares.mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / (100 * n.sum())) * np.sqrt(n.mean()))
     assert (shares.var(axis=0) * n).mean() == pytest.approx(0.21, rel=4 * np.sqrt(2 / (100 * len(n))))
+
+
+def test_intervals_of_factor_correlations_rest_on_panels_of_counts() -> None:
+    matrix, spec = _counted(30, 12, seed=9), ModelSpec.confirmatory("2pl", ["a", "b"] * 6)
+    result = fit(matrix, spec, n_restarts=1, preset=TINY, workers=1)
+    found = factor_correlation_intervals(result, matrix, n_refits=3, preset=TINY, workers=1)
+    assert found["panel_low"].item() < found["correlation"].item() < found["panel_high"].item()
 
 
 def test_new_subjects_are_not_scored_by_counts() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
 import torch
-from panels import PAIRS, random_matrix
+from panels import PAIRS, random_matrix, sim81
 from torch import Tensor
 
-from irtaudit.irt.cells import Cells, pack_cells
-from irtaudit.irt.engine import FitKey, fit_noise, noise_seed, run_tile
+from irtaudit.irt.engine import NOISE_BLOCK, Draw, FitKey, fit_noise, noise_seed, run_tile
 from irtaudit.irt.layout import Layout
+from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.presets import PRESETS, Preset
 from irtaudit.irt.spec import ModelSpec
 
@@ -43,15 +45,38 @@ def test_a_batch_equals_its_fits_alone_in_any_order(
     assert np.abs(together.loc[0] - together.loc[1]).max() > 1e-3, "restarts are different fits"
 
 
+@pytest.mark.parametrize("name", ["one", "exploratory", "confirmatory", "guessing"])
+def test_a_batch_equals_its_fits_alone_to_the_last_bit_on_a_panel_of_odd_size(name: str) -> None:
+    matrix, _, factor = sim81()
+    spec = {
+        "one": ModelSpec.unidimensional("2pl"),
+        "exploratory": ModelSpec.exploratory("2pl", 3),
+        "confirmatory": ModelSpec.confirmatory("2pl", factor),
+        "guessing": ModelSpec.unidimensional("3pl"),
+    }[name]
+    layout = Layout(spec, matrix.n_subjects, matrix.n_items)
+    success = torch.tensor(matrix.responses[None], dtype=torch.float32)
+    shared = Cells(success, torch.ones_like(success))
+    own = Cells(*(t.expand(len(KEYS), -1, -1).contiguous() for t in (shared.success, shared.mask)))
+    preset = replace(SHORT, epochs=12)
+    together = run_tile(layout, shared, KEYS, preset)
+    each_its_own = run_tile(layout, own, KEYS, preset)
+    for i in (0, 3, 6):
+        alone = run_tile(layout, shared, KEYS[i : i + 1], preset)
+        for field in ("loc", "log_scale", "hyper", "elbo"):
+            np.testing.assert_array_equal(getattr(alone, field)[0], getattr(together, field)[i])
+            np.testing.assert_array_equal(getattr(alone, field)[0], getattr(each_its_own, field)[i])
+
+
 def test_a_fit_that_diverges_leaves_its_neighbours_alone() -> None:
     layout, cells = _problem(ModelSpec.confirmatory("2pl", PAIRS), torch.float32)
 
-    def poisoned(*args: object) -> Iterator[Tensor]:
-        for i, draw in enumerate(fit_noise(*args)):  # type: ignore[arg-type]  # passed through as they came
+    def poisoned(*args: object) -> Iterator[Draw]:
+        for i, (draw, sign) in enumerate(fit_noise(*args)):  # type: ignore[arg-type]  # as they came
             if i == 10:
                 draw = draw.clone()
                 draw[2] = torch.inf
-            yield draw
+            yield draw, sign
 
     healthy = run_tile(layout, cells, KEYS, SHORT)
     hit = run_tile(layout, cells, KEYS, SHORT, noise=poisoned)
@@ -77,9 +102,20 @@ def test_noise_belongs_to_the_fit_and_antithetic_pairs_cancel() -> None:
     plain = _draws(layout, KEYS[:2], PRESETS["paper"], 5)
     assert torch.equal(draws.flip(1), swapped)
     assert torch.equal(draws[1] + draws[2], torch.zeros_like(draws[1]))
-    assert torch.equal(draws[0], plain[0])
-    assert torch.equal(draws[3], plain[2])
+    assert torch.equal(draws[:2], plain[:2])
     assert not torch.equal(plain[1] + plain[2], torch.zeros_like(plain[1]))
+
+
+def test_each_number_of_an_antithetic_fit_serves_two_latents_and_no_draw_is_less_than_normal() -> None:
+    layout, pairs = Layout(SPECS[0], 12, 9), 3 * NOISE_BLOCK
+    draws = _draws(layout, KEYS, PRESETS["default"], 1 + 2 * pairs)[1::2]
+    half = layout.width // 2
+    assert torch.equal(draws[1:, :, :half], draws[:-1, :, half:])
+    assert len(draws.unique()) == len(KEYS) * half * (pairs + 1)
+    # The mean and the variance of n normal numbers have standard errors 1 / sqrt(n) and sqrt(2 / n).
+    numbers, n = draws[:, :, :half], pairs * len(KEYS) * half
+    assert abs(float(numbers.mean())) < 4 / n**0.5
+    assert abs(float(numbers.var()) - 1) < 4 * (2 / n) ** 0.5
 
 
 def test_every_fit_has_a_seed_of_its_own() -> None:
@@ -89,7 +125,7 @@ def test_every_fit_has_a_seed_of_its_own() -> None:
 
 def _draws(layout: Layout, keys: Sequence[FitKey], preset: Preset, n: int) -> Tensor:
     source = fit_noise(layout, keys, preset, torch.device("cpu"))
-    return torch.stack([next(source).clone() for _ in range(n)])
+    return torch.stack([draw * sign for draw, sign in islice(source, n)])
 
 
 def _problem(spec: ModelSpec, dtype: torch.dtype, seed: int = 0) -> tuple[Layout, Cells]:
@@ -97,4 +133,4 @@ def _problem(spec: ModelSpec, dtype: torch.dtype, seed: int = 0) -> tuple[Layout
     layout = Layout(spec, 12, 9)
     mask = torch.as_tensor(matrix.observed[None].astype(float)).to(dtype)
     success = torch.as_tensor(np.nan_to_num(matrix.responses)[None]).to(dtype)
-    return layout, Cells(pack_cells(success, layout), pack_cells(mask, layout))
+    return layout, Cells(success, mask)

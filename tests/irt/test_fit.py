@@ -13,14 +13,13 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from panels import PAIRS, lsat7, random_matrix, sim81
-from torch import Tensor
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.errors import ConvergenceWarning, FitError, PlanError
 from irtaudit.irt import engine
 from irtaudit.irt import fit as fit_module
-from irtaudit.irt.engine import fit_noise
+from irtaudit.irt.engine import Draw, fit_noise
 from irtaudit.irt.fit import fit, fit_all
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import PRESETS, Preset
@@ -319,12 +318,12 @@ def _small() -> tuple[ResponseMatrix, Splits]:
 
 
 def _poison(monkeypatch: pytest.MonkeyPatch, which: Any) -> None:
-    def noise(layout: Any, keys: Any, preset: Any, device: Any) -> Iterator[Tensor]:
-        for i, draw in enumerate(fit_noise(layout, keys, preset, device)):
+    def noise(layout: Any, keys: Any, preset: Any, device: Any) -> Iterator[Draw]:
+        for i, (draw, sign) in enumerate(fit_noise(layout, keys, preset, device)):
             if i == 5:
                 draw = draw.clone()
                 draw[[bool(which(key)) for key in keys]] = float("nan")
-            yield draw
+            yield draw, sign
 
     monkeypatch.setattr(engine, "fit_noise", noise)
 
