@@ -25,7 +25,7 @@ from scipy.special import expit
 
 import irtaudit
 from irtaudit.dimensionality.eigenvalues import DRAWS, ITEM_NULLS, LEVEL, eigenvalue_nulls, plug_in_null
-from irtaudit.dimensionality.residuals import refit, residual_eigenvalues, residual_null
+from irtaudit.dimensionality.residuals import one_factor_test, refit, residual_eigenvalues, residual_null
 from irtaudit.stats.proportions import wilson
 
 HERE = Path(__file__).parent
@@ -178,6 +178,18 @@ def summarise(panels: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns="hits")
 
 
+def presets(config: Config) -> pd.DataFrame:
+    """Columns ``kind, panel, preset, eigenvalue, p`` of the residual test, 99 refits by either preset."""
+    rows = []
+    for number, panel in ((1, 0), (1, 1), (3, 0), (4, 0)):
+        kind = config.kinds[number]
+        matrix = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
+        for preset in ("quick", "default"):
+            found = one_factor_test(matrix, n_panels=99, preset=preset, seed=panel, workers=1)
+            rows.append((kind.name, panel, preset, found.observed[0], found.p))
+    return pd.DataFrame(rows, columns=["kind", "panel", "preset", "eigenvalue", "p"])
+
+
 def seconds(config: Config) -> pd.DataFrame:
     """Columns ``null, models, items, draws, cpu_seconds`` of each null on a panel with one factor."""
     matrix = simulate(config, config.kinds[1], np.random.default_rng(config.seed))
@@ -206,11 +218,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--panels", type=int, help="at most so many panels of each kind: a trial run")
+    parser.add_argument("--presets", action="store_true", help="only compare two presets of the refits")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop then; run again to go on")
     arguments = parser.parse_args()
     config, out, started = Config(), arguments.out, time.monotonic()
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
+    if arguments.presets:
+        presets(config).round(4).to_csv(out / "presets.csv", index=False)
+        return
     file = out / "panels.csv"
     columns = ["kind", "panel", "test", "p"]
     found = pd.read_csv(file) if file.exists() else pd.DataFrame({column: [] for column in columns})
