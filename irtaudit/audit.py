@@ -27,7 +27,8 @@ from irtaudit.data.outputs import claim_folder, filling
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import merge_small_factors, missingness_warnings, screen
 from irtaudit.data.splits import Splits, make_splits
-from irtaudit.dif.audit import compare_groups
+from irtaudit.data.trials import refuse_counts
+from irtaudit.dif.audit import COMPARISON, compare_groups
 from irtaudit.dif.groups import Groups
 from irtaudit.dif.options import DifOptions
 from irtaudit.dif.present import present as present_groups
@@ -52,6 +53,7 @@ from irtaudit.dimensionality.present_files import present_files
 from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.dimensionality.sweep import Cut, check_cut_offs, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, correlations_table, items_table
+from irtaudit.dimensionality.trials import trial_facts, trial_notes
 from irtaudit.dimensionality.verdict import Verdict
 from irtaudit.errors import DataError, FitError, PlanError, StorageError
 from irtaudit.irt.presets import get_preset
@@ -127,7 +129,8 @@ class AuditResult:
     sweep : tuple of Cut
         The answer at other cut-offs between pass and fail.
     structure : Structure or None
-        Eigenvalues, the one-factor test, fit and reliability; None where they were not asked for.
+        Eigenvalues, the one-factor test, fit and reliability; None where they were not asked for, or cells
+        count several trials.
     dif : DifResult or None
         Comparisons of groups of models; None where none was asked for.
     """
@@ -181,6 +184,8 @@ def run_audit(
     Parameters
     ----------
     matrix : ResponseMatrix
+        Where its cells count trials, the models are binomial, and what is made for one response a cell is
+        left out, see `irtaudit.dimensionality.trials.trial_notes`.
     models : sequence of str or ModelSpec
         Names as in `irtaudit.irt.spec`, resolved against the items that the screen keeps; a ModelSpec must
         be written for those.
@@ -227,14 +232,16 @@ def run_audit(
     Raises
     ------
     DataError, PlanError, FitError, StorageError
-        PlanError also when `out` holds an audit of other data or settings, or files of the user's; see
-        `irtaudit.data.outputs`.
+        PlanError also when groups are to be compared on counts of trials, or `out` holds an audit of other
+        data or settings, or files of the user's; see `irtaudit.data.outputs`.
     """
     from irtaudit.irt.fit import fit_all
 
     started = time.monotonic()
     if not claim.strip():
         raise PlanError("The reading under test is blank; say it in words: Score = one ability.")
+    if groups:
+        refuse_counts(matrix, COMPARISON)
     screened = screen(matrix)
     kept = screened.matrix
     _check_size(kept)
@@ -291,7 +298,7 @@ def run_audit(
         for followup, part, held, chosen in parts
     ]
     structure = None
-    if structured:
+    if structured and kept.trials is None:
         rotated = _exploratory(specs, verdict.challengers, comparison.table)
         structure = describe_structure(
             kept,
@@ -331,7 +338,13 @@ def run_audit(
         correlations=correlations_table(full, kept, seed=seed, workers=workers),
         claim=claim,
         settings=settings,
-        notes=(*matrix.notes, *notes, *_small(kept), *missingness_warnings(kept)),
+        notes=(
+            *matrix.notes,
+            *notes,
+            *_small(kept),
+            *missingness_warnings(kept),
+            *trial_notes(kept, full.get(str(verdict.best))),
+        ),
         seconds=time.monotonic() - started,
         followups=tuple(followed),
         planned=planned,
@@ -420,12 +433,12 @@ def _other_cut_off(
             pass_at, run_plan(once, matrix, structured=False, out=store, progress=progress, **running)
         )
     except (DataError, FitError, PlanError) as error:
-        return Cut(pass_at, float(np.nanmean(matrix.responses)), matrix.n_items, None, str(error))
+        return Cut(pass_at, matrix.pass_rate, matrix.n_items, None, str(error))
 
 
 def _cut_off(pass_at: float, result: AuditResult) -> Cut:
     kept = result.matrix
-    return Cut(pass_at, float(np.nanmean(kept.responses)), kept.n_items, result.verdict)
+    return Cut(pass_at, kept.pass_rate, kept.n_items, result.verdict)
 
 
 def _cut_progress(progress: Progress | None, pass_at: float) -> Progress | None:
@@ -690,8 +703,8 @@ def _screening(result: AuditResult) -> Section:
         place="method",
         title="Data and screening",
         claim=f"{said} are dropped: nothing is to be learned from them." if said else "Nothing is dropped.",
-        text=f"Analysed are {int(kept.observed.sum()):,} responses of {kept.n_subjects} models to "
-        f"{kept.n_items} items; {np.nanmean(kept.responses):.1%} pass.",
+        text=f"Analysed are {int(kept.totals()[1]):,} responses of {kept.n_subjects} models to "
+        f"{kept.n_items} items; {kept.pass_rate:.1%} pass.",
         table=dropped if len(dropped) else None,
         columns={"axis": "Subject or item.", "reason": "Why it cannot be analysed."},
         caption="What the screen dropped, and why.",
@@ -841,8 +854,9 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
                 "sha256": kept.sha256,
                 "n_subjects": kept.n_subjects,
                 "n_items": kept.n_items,
-                "n_responses": int(kept.observed.sum()),
-                "pass_rate": float(np.nanmean(kept.responses)),
+                "n_responses": int(kept.totals()[1]),
+                "pass_rate": kept.pass_rate,
+                "trials": trial_facts(kept, result.full.get(str(verdict.best))),
             },
             "notes": list(result.notes),
         },

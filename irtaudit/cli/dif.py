@@ -200,9 +200,13 @@ def _read(
     responses: Path, subjects: Path | None, items: Path | None, reading: dict[str, Any]
 ) -> ResponseMatrix:
     from irtaudit.data.read import read_responses
+    from irtaudit.data.trials import refuse_counts
+    from irtaudit.dif.audit import COMPARISON
 
     tables = {"subjects": subjects, "items": items}
-    return read_responses(responses, **given(tables), **given(reading))
+    matrix = read_responses(responses, **given(tables), **given(reading))
+    refuse_counts(matrix, COMPARISON)
+    return matrix
 
 
 def _fitted(

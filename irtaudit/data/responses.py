@@ -171,7 +171,9 @@ class ResponseMatrix:
         """
         at = np.ix_(rows, columns)
         if self.trials is None:
-            return np.where(self.observed[at], self.responses[at], 2.0).astype(np.uint8).tobytes()
+            cells = self.responses[at]
+            cells[np.isnan(cells)] = 2
+            return cells.astype(np.uint8).tobytes()
         return np.stack([self.n_trials[at], self.passes[at]], axis=-1).astype("<u4").tobytes()
 
     def select(self, *, subjects: Selector | None = None, items: Selector | None = None) -> ResponseMatrix:

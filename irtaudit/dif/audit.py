@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.trials import refuse_counts
 from irtaudit.dif.contrast import make_contrast
 from irtaudit.dif.families import family_codes
 from irtaudit.dif.findings import find
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+COMPARISON = "The comparison of groups item by item"
 CLASSICAL: tuple[ScreenName, ...] = ("mh", "logistic", "logistic_nonuniform")
 """Screens that have a p-value without a simulated null."""
 MIN_SCOPE = 3
@@ -80,13 +82,14 @@ def audit_dif(
     Raises
     ------
     PlanError
-        When groups, options and fit do not go together; the message says how.
+        When groups, options and fit do not go together, or cells count several trials; the message says how.
 
     References
     ----------
     Holland and Thayer (1988) for Mantel-Haenszel, Swaminathan and Rogers (1990) for logistic regression,
     Westfall and Young (1993) for the maximum over items.
     """
+    refuse_counts(matrix, COMPARISON)
     if len(levels) != 2:
         raise PlanError(f"levels names {len(levels)} groups; expected two, the reference first.")
     groups = Groups(group, str(levels[0]), str(levels[1]))

@@ -36,7 +36,7 @@ HALF = 0.5
 """Passes and fails added to the totals of ``item_subject_logit``."""
 
 
-def item_means(responses: Array, train: Array) -> Array:
+def item_means(responses: Array, train: Array, trials: Array | None = None) -> Array:
     """Shrunken pass rate of each item, the same for every subject.
 
     Parameters
@@ -44,34 +44,37 @@ def item_means(responses: Array, train: Array) -> Array:
     responses : (subject, item) array of 0, 1 or NaN
     train : (split, subject, item) bool array
         Training cells.
+    trials : (subject, item) array, optional
+        Trials that each response is the share of; default one each.
 
     Returns
     -------
     (split, subject, item) array of probabilities
     """
-    passes, seen = _totals(responses, train, axis=-2)
+    passes, seen = _totals(responses, train, -2, trials)
     rates = np.stack([shrunken_rates(s, n) for s, n in zip(passes, seen, strict=True)])
     return np.broadcast_to(rates[:, None, :], train.shape)
 
 
-def item_subject_logit(responses: Array, train: Array) -> Array:
+def item_subject_logit(responses: Array, train: Array, trials: Array | None = None) -> Array:
     """Logit of the item's rate plus that of the subject's minus that of all cells.
 
     Parameters
     ----------
-    responses : (subject, item) array of 0, 1 or NaN
-    train : (split, subject, item) bool array
-        Training cells.
+    responses, train, trials
+        As in :func:`item_means`.
 
     Returns
     -------
     (split, subject, item) array of probabilities
     """
-    item, subject, overall = (_logit_rate(*_totals(responses, train, axis)) for axis in (-2, -1, (-2, -1)))
+    item, subject, overall = (
+        _logit_rate(*_totals(responses, train, axis, trials)) for axis in (-2, -1, (-2, -1))
+    )
     return np.asarray(expit(item[:, None, :] + subject[:, :, None] - overall[:, None, None]))
 
 
-BASELINES: dict[str, Callable[[Array, Array], Array]] = {
+BASELINES: dict[str, Callable[[Array, Array, Array | None], Array]] = {
     "item_means": item_means,
     "item_subject_logit": item_subject_logit,
 }
@@ -100,12 +103,12 @@ def additive_baselines(
     train, test = splits.training(matrix), splits.heldout(matrix)
     shared = {
         "split": list(names or map(str, splits.seeds)),
-        "train_cells": train.sum(axis=(1, 2)),
+        "train_cells": matrix.n_responses(train),
         "note": _constant_note(int(constant_items(matrix.responses, train).max())),
     }
-    frames = []
+    frames, n = [], matrix.trials
     for name, predict in BASELINES.items():
-        p = predict(matrix.responses, train)
+        p = predict(matrix.responses, train, n)
         counts = _counts(name, matrix)
         frames.append(
             pd.DataFrame(
@@ -114,10 +117,10 @@ def additive_baselines(
                     "family": "additive",
                     "structure": "baseline",
                     "dims": 0,
-                    "log_loss": log_loss(matrix.responses, p, test, axis=CELLS),
+                    "log_loss": log_loss(matrix.responses, p, test, axis=CELLS, trials=n),
                     "log_loss_predictive": np.nan,
-                    "brier": brier(matrix.responses, p, test, axis=CELLS),
-                    "train_log_lik": log_likelihood(matrix.responses, p, train, axis=CELLS),
+                    "brier": brier(matrix.responses, p, test, axis=CELLS, trials=n),
+                    "train_log_lik": log_likelihood(matrix.responses, p, train, axis=CELLS, trials=n),
                     "fitted_quantities": counts.paper,
                     "fitted_quantities_exact": counts.exact,
                     "restart_sd": np.nan,
@@ -144,9 +147,13 @@ def constant_items(responses: Array, train: Array) -> Array:
     return np.asarray(((passes == 0) | (passes == seen)).sum(axis=-1))
 
 
-def _totals(responses: Array, train: Array, axis: int | tuple[int, ...]) -> tuple[Array, Array]:
-    passes = np.where(train, np.nan_to_num(responses), 0.0)
-    return passes.sum(axis=axis), train.sum(axis=axis)
+def _totals(
+    responses: Array, train: Array, axis: int | tuple[int, ...], trials: Array | None = None
+) -> tuple[Array, Array]:
+    """Passes and responses in the training cells, summed."""
+    seen = train if trials is None else np.where(train, trials, 0)
+    passes = np.where(train, np.nan_to_num(responses), 0.0) * seen
+    return passes.sum(axis=axis), seen.sum(axis=axis)
 
 
 def _logit_rate(passes: Array, seen: Array) -> Array:

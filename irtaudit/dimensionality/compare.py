@@ -210,25 +210,44 @@ def heldout_losses(
     Returns
     -------
     dict of list of (cell,) array
-        Nats, by name; one array per split.
+        Nats, by name; one array per split, as :func:`cell_losses` has them.
     """
+    n = matrix.trials
     heldout, train = splits.heldout(matrix), splits.training(matrix)
     found = {
         fit.spec.name: [
-            cell_losses(matrix.responses, fit.probabilities(s), cells) for s, cells in enumerate(heldout)
+            cell_losses(matrix.responses, fit.probabilities(s), cells, n) for s, cells in enumerate(heldout)
         ]
         for fit in fits.values()
     }
     for name, predict in BASELINES.items():
-        p = predict(matrix.responses, train)
-        found[name] = [cell_losses(matrix.responses, q, cells) for q, cells in zip(p, heldout, strict=True)]
+        p = predict(matrix.responses, train, n)
+        found[name] = [
+            cell_losses(matrix.responses, q, cells, n) for q, cells in zip(p, heldout, strict=True)
+        ]
     return found
 
 
-def cell_losses(responses: Array, p: Array, cells: Array) -> Array:
-    """(cell,) log-losses in nats of the cells asked for, probabilities clipped as everywhere."""
+def cell_losses(responses: Array, p: Array, cells: Array, trials: Array | None = None) -> Array:
+    """(cell,) log-losses in nats of the cells asked for, probabilities clipped as everywhere.
+
+    Parameters
+    ----------
+    responses, p : (subject, item) array
+    cells : (subject, item) bool array
+    trials : (subject, item) array, optional
+        Trials that each response is the share of. Then the cells' values have the mean over all their trials
+        as their mean, and vary about it as cells of different weight do: ``m + n (l - m) / mean(n)`` for a
+        cell's mean loss l over n trials and the mean m over all, the linearised ratio (Cochran 1977, Sampling
+        Techniques, chapter 6). So cells stay the units that intervals are made of, not trials.
+    """
     q, y = np.clip(p[cells], CLIP, 1 - CLIP), responses[cells]
-    return np.asarray(-(y * np.log(q) + (1 - y) * np.log1p(-q)))
+    losses = np.asarray(-(y * np.log(q) + (1 - y) * np.log1p(-q)))
+    if trials is None:
+        return losses
+    n = trials[cells]
+    mean = (n * losses).sum() / n.sum()
+    return np.asarray(mean + n * (losses - mean) / n.mean())
 
 
 def sampling_covariance(losses: Mapping[str, Sequence[Array]], splits: Sequence[str]) -> pd.DataFrame:

@@ -59,6 +59,9 @@ def aic(quantities: ArrayLike, log_likelihood: ArrayLike) -> NDArray[np.float64]
 
 
 def bic(quantities: ArrayLike, log_likelihood: ArrayLike, responses: ArrayLike) -> NDArray[np.float64]:
-    """Schwarz's criterion, ``k log n - 2 log L``, n the number of training responses (Schwarz 1978)."""
+    """Schwarz's criterion, ``k log n - 2 log L``, n the number of training responses (Schwarz 1978).
+
+    Every trial of a counted cell is a response: the criterion is that of the single trials.
+    """
     penalty = np.asarray(quantities) * np.log(np.asarray(responses, dtype=float))
     return np.asarray(penalty - 2 * np.asarray(log_likelihood))

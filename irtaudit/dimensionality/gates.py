@@ -16,12 +16,13 @@ from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import item_means
 from irtaudit.dimensionality.compare import Comparison, cell_losses
 from irtaudit.dimensionality.verdict import DEFAULT_RULE, MARGIN_SHARE, OPEN, POWERFUL, Rule, Verdict, judge
+from irtaudit.irt.predict import draw_responses
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.stats.bootstrap import cluster_draws, cluster_interval
 from irtaudit.stats.resampling import Interval, corrected_interval
-from irtaudit.stats.scoring import log_loss
+from irtaudit.stats.scoring import log_likelihood, log_loss
 
 POWER_CORRELATION = 0.8
 BLOCKS = 3
@@ -151,7 +152,7 @@ def cluster_intervals(
         `irtaudit.stats.bootstrap.FEW_CLUSTERS` clusters by t.
     """
     heldout = splits.heldout(matrix)
-    cells = heldout.sum(axis=(0, 2))
+    cells = np.where(heldout, matrix.n_trials, 0).sum(axis=(0, 2))
     labels = _labels(clusters, matrix.n_subjects)
     draws = cluster_draws(labels, N_DRAWS, np.random.default_rng(seed))
     losses = {name: _subject_losses(fits[name], matrix, heldout) for name in {best, *challengers}}
@@ -175,11 +176,12 @@ def _labels(clusters: Sequence[object] | None, n_subjects: int) -> list[str]:
 def _subject_losses(
     fit: FitResult, matrix: ResponseMatrix, heldout: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """(subject,) log-losses summed over the held-out cells of every split."""
+    """(subject,) log-losses summed over the held-out responses of every split."""
     total = np.zeros(matrix.n_subjects)
     for s, cells in enumerate(heldout):
-        losses = cell_losses(matrix.responses, fit.probabilities(s), cells)
-        total += np.bincount(np.nonzero(cells)[0], losses, minlength=matrix.n_subjects)
+        total -= log_likelihood(
+            matrix.responses, fit.probabilities(s), cells, axis=(-1,), trials=matrix.trials
+        )
     return total
 
 
@@ -227,7 +229,7 @@ def power_of_the_rule(
         Full-data fit that gives the item parameters: a confirmatory model's, whose factors are simulated, or
         a unidimensional one's, whose items are dealt to `BLOCKS` random equal factors anew for each panel.
     matrix : ResponseMatrix
-        Its shape and its missing cells are those of every simulated panel.
+        Its shape, its missing cells and its numbers of trials are those of every simulated panel.
     splits : Splits
     best : ModelSpec
         The unidimensional model that the challengers are compared with.
@@ -257,7 +259,8 @@ def power_of_the_rule(
     rng = np.random.default_rng(seed)
     train, heldout = splits.training(matrix), splits.heldout(matrix)
     panels = np.stack([_simulated(truth, matrix, correlation, rng) for _ in range(n_panels)])
-    ratio, parts = heldout.sum() / train.sum(), 1 + len(challengers)
+    n, parts = matrix.trials, 1 + len(challengers)
+    ratio = matrix.n_responses(heldout).sum() / matrix.n_responses(train).sum()
 
     def refitted(spec: ModelSpec, which: NDArray[np.intp], part: int) -> Iterator[list[NDArray[np.float64]]]:
         options = {
@@ -266,10 +269,12 @@ def power_of_the_rule(
             "workers": workers,
             "progress": _part(progress, part, parts),
         }
-        return _refitted_losses(spec, panels, which, train, heldout, options)
+        return _refitted_losses(spec, panels, which, train, heldout, options, n)
 
     one = list(refitted(best, np.arange(n_panels), 0))
-    means = np.array([log_loss(panel, item_means(panel, train), heldout, axis=CELLS) for panel in panels])
+    means = np.array(
+        [log_loss(panel, item_means(panel, train, n), heldout, axis=CELLS, trials=n) for panel in panels]
+    )
     margins = [margin_share * (m - _means(losses)).mean() for m, losses in zip(means, one, strict=True)]
     seen = np.zeros(n_panels, dtype=bool)
     own_first = sorted(challengers, key=lambda spec: spec.name != truth.spec.name)
@@ -296,6 +301,7 @@ def _refitted_losses(
     train: NDArray[np.bool_],
     heldout: NDArray[np.bool_],
     options: dict[str, Any],
+    trials: NDArray[np.int64] | None = None,
 ) -> Iterator[list[NDArray[np.float64]]]:
     """For each panel asked for, the log-losses of its held-out cells under one model, an array per split.
 
@@ -308,10 +314,11 @@ def _refitted_losses(
         if not run.size:
             break
         every = np.where(train, panels[run][:, None], np.nan).reshape(-1, *panels.shape[1:])
-        fitted = fit_panels(spec, every, first=int(run[0]) * n_splits, **options | {"progress": None})
+        first = int(run[0]) * n_splits
+        fitted = fit_panels(spec, every, first=first, trials=trials, **options | {"progress": None})
         for i, panel in enumerate(panels[run]):
             p = fitted.probabilities(slice(i * n_splits, (i + 1) * n_splits))
-            yield [cell_losses(panel, q, cells) for q, cells in zip(p, heldout, strict=True)]
+            yield [cell_losses(panel, q, cells, trials) for q, cells in zip(p, heldout, strict=True)]
         done += len(run)
         report(done, len(panels))
 
@@ -341,4 +348,4 @@ def _simulated(
     if "guess" in parameters:
         guess = parameters["guess"].to_numpy()
         p = guess + (1 - guess) * p
-    return np.where(matrix.observed, (rng.random(p.shape) < p).astype(np.float64), np.nan)
+    return draw_responses(p, matrix, rng)

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.trials import refuse_counts
 from irtaudit.irt.predict import pass_probability
 from irtaudit.stats.threads import one_blas_thread
 
@@ -57,7 +58,13 @@ def predictive_checks(
         pass rate; ``log_odds_ratio_mean`` and ``log_odds_ratio_sd``, over pairs of items;
         ``odds_ratios_off``, share of the pairs whose log odds ratio is more than 1.96 SDs from its mean over
         drawn panels.
+
+    Raises
+    ------
+    PlanError
+        When cells count several trials.
     """
+    refuse_counts(matrix, "The predictive check of items in pairs")
     shown = _pair_items(matrix)
     rng = np.random.default_rng([seed, *b"predictive"])
     observed = matrix.observed

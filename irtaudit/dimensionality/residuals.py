@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.trials import refuse_counts
 from irtaudit.dimensionality.eigenvalues import EigenvalueNull, varying_cells
 from irtaudit.errors import FitError, PlanError
 from irtaudit.irt.spec import ModelSpec
@@ -142,7 +143,7 @@ def refit(
     Raises
     ------
     PlanError
-        Where an item is constant, or no panel is asked for.
+        Where an item is constant, no panel is asked for, or cells count several trials.
     FitError
         When the fit to the observed panel diverged.
     """
@@ -150,6 +151,7 @@ def refit(
 
     if n_panels < 1:
         raise PlanError(f"n_panels is {n_panels}; expected at least 1.")
+    refuse_counts(matrix, "The check of a model by simulated panels")
     cells, observed = _screened(matrix)
     report = progress or (lambda _done, _total: None)
     done = 0

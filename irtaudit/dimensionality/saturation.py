@@ -81,7 +81,7 @@ def _row(name: str, matrix: ResponseMatrix, threshold: float, n_draws: int, seed
     counts = unit_draws(len(rates), n_draws, np.random.default_rng([seed, *b"saturation"]))
     mean = float(rates.mean())
     _, low, high = percentile_interval(mean, counts @ rates / len(rates))
-    seen, passes = matrix.observed.sum(axis=0), np.nansum(matrix.responses, axis=0)
+    passes, seen = matrix.totals(axis=0)
     return {
         "data": name,
         "models": matrix.n_subjects,
@@ -99,10 +99,10 @@ def _row(name: str, matrix: ResponseMatrix, threshold: float, n_draws: int, seed
 
 def _pass_rates(name: str, matrix: ResponseMatrix) -> NDArray[np.float64]:
     """Pass rate of each subject with a response."""
-    seen = matrix.observed.sum(axis=1)
+    passes, seen = matrix.totals(axis=1)
     if not seen.any():
         raise DataError(f"Data set {name!r} holds no response.")
-    return np.asarray(np.nansum(matrix.responses, axis=1)[seen > 0] / seen[seen > 0])
+    return np.asarray(passes[seen > 0] / seen[seen > 0])
 
 
 def _reading(low: float, high: float, threshold: float) -> str:

@@ -107,11 +107,12 @@ def items_table(fits: Mapping[str, FitResult], matrix: ResponseMatrix) -> pd.Dat
         One row per model, item and factor it loads on: ``difficulty`` (theta at which a subject passes half
         of the time, guessing aside: -intercept / slope), ``slope`` (logits per unit of theta), ``intercept``
         (logits), ``guess`` (3PL only), each with its SD (the difficulty's by the delta method);
-        ``pass_rate`` and number of ``responses``. No difficulty where an item loads on several factors.
+        ``pass_rate`` and number of ``responses``, every trial one. No difficulty where an item loads on
+        several factors.
     """
-    cells = matrix.responses
-    seen = pd.Series(matrix.observed.sum(axis=0), matrix.items.index)
-    rate = pd.Series(np.nansum(cells, axis=0) / np.maximum(seen.to_numpy(), 1), matrix.items.index)
+    passes, trials = matrix.totals(axis=0)
+    seen = pd.Series(trials, matrix.items.index)
+    rate = pd.Series(passes / np.maximum(trials, 1), matrix.items.index)
     frames = [_items_of(name, fit) for name, fit in fits.items()]
     table = _stacked(frames, [c for c in ITEMS if c not in ("pass_rate", "responses")])
     return table.assign(pass_rate=table["item"].map(rate), responses=table["item"].map(seen))[ITEMS]
