@@ -78,7 +78,7 @@ class Settings:
     peer_efforts: tuple[int, int] = (2000, 500)
     demo: tuple[str, ...] = ("audit", "--demo")
     starts: int = 5
-    traces: int = 1000
+    traces: int = 100
     trace_events: int = 10_000
 
 
