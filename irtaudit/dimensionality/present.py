@@ -471,9 +471,9 @@ def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
         claim=claim,
         figures=[_heat_map(correlations, claim)] if len(table) > 1 else [],
         how="Confirmatory fit to every observed response; correlation of the second moments of theta over "
-        "the models of this pool, averaged over the posterior of the prior's correlations. The panel interval "
-        "covers measurement error alone (parametric bootstrap); the population interval also that other "
-        "models might have been in the pool.",
+        "the models of this pool, averaged over the posterior of the prior's correlations. The panel "
+        "interval covers measurement error alone (parametric bootstrap); the population interval also that "
+        "other models might have been in the pool.",
         otherwise="Correlations near 1 mean that the categories order the models alike, lower ones do not.",
         table=table.drop(columns="model"),
         columns=COLUMNS,
