@@ -52,7 +52,8 @@ class Condition:
         Its size in logits.
     one_sided : bool
         Every planted shift makes the item harder for the focal group by all of `shift`; else they alternate
-        in direction and each group's logit moves by half.
+        in direction, and the groups move apart in such proportion that the item stays as hard for both
+        together.
     family_size : int
         Models per family; 0: no families.
     family_sd : float
@@ -118,7 +119,7 @@ def _grid() -> tuple[Condition, ...]:
         replace(
             fewer, name="12 vs 8 of 40, 150 items", panels=100, reference=12, focal=8, others=20, items=150
         ),
-        replace(fewer, name="60 vs 60 of 200", panels=40, reference=60, focal=60, others=80, difference=0.5),
+        replace(fewer, name="60 vs 60 of 200", panels=100, reference=60, focal=60, others=80, difference=0.5),
         replace(guessing, name="guessing .2, fitted 2PL"),
         replace(guessing, name="guessing .2, fitted 3PL", family="3pl"),
         *(
@@ -158,7 +159,8 @@ def panel(c: Condition, rng: np.random.Generator) -> ResponseMatrix:
     logits = theta[:, None] * slope + rng.normal(1.3, 1.5, c.items)
     shift = np.zeros(c.items)
     shift[: c.shifted] = c.shift * (1 if c.one_sided else np.where(np.arange(c.shifted) % 2, -1, 1))
-    up, down = (0.0, 1.0) if c.one_sided else (0.5, 0.5)
+    share = c.focal / (c.reference + c.focal)
+    up, down = (0.0, 1.0) if c.one_sided else (share, 1 - share)
     logits += np.where(group == "A", up, np.where(group == "B", -down, 0.0))[:, None] * shift
     family = np.arange(len(group)) // max(c.family_size, 1)
     if c.family_size:
