@@ -33,12 +33,12 @@ def check_trials(rule: str | None, pass_at: float | None) -> None:
         raise PlanError(f"trials is 'mean', which gives scores between 0 and 1: {CUT_OFF}")
 
 
-def refuse_counts(matrix: ResponseMatrix, what: str) -> None:
-    """Raise PlanError if cells count several trials, which `what` is not made for."""
+def refuse_counts(matrix: ResponseMatrix, what: str, instead: str = "") -> None:
+    """Raise PlanError if cells count several trials, which `what` is not made for; `instead` helps, too."""
     if matrix.trials is not None:
         raise PlanError(
             f"{what} takes one response a cell, but {int((matrix.trials > 1).sum())} cell(s) count several "
-            "trials; read the data with another rule (trials='majority', --trials majority)"
+            f"trials; {instead}read the data with another rule (trials='majority', --trials majority)"
         )
 
 

@@ -71,7 +71,7 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: str | None
         raise PlanError(f"unknown format {chosen!r}, expected one of {', '.join(FORMATS)}")
     layout, _, kind = chosen.rpartition("-") if chosen != "py-irt" else ("py-irt", "", "jsonl")
     if layout != "long":
-        refuse_counts(matrix, f"{chosen} (long-csv, --to long-csv, holds counts)")
+        refuse_counts(matrix, chosen, "write a long table (long-csv, --to long-csv), or ")
     if kind == "parquet":
         if path.suffix == ".gz":
             raise PlanError(f"{path}: Parquet compresses itself; leave out .gz")

@@ -160,6 +160,10 @@ def test_trials_need_a_rule_only_where_several_have_a_score() -> None:
         "Repeated trials: a cell passes when more than half of its scored trials do; a tie is a fail"
         in reduced.notes
     )
+    counts = responses_from_logs(several, trials="counts")
+    assert counts.passes.ravel().tolist() == [1, 0]
+    assert counts.n_trials.ravel().tolist() == [3, 2]  # the cancelled trial of m is none
+    assert any(note.startswith("Repeated trials: a cell counts how many") for note in counts.notes)
 
 
 def test_a_table_of_models_and_covariates_of_ones_own(helm: Path, tmp_path: Path) -> None:
