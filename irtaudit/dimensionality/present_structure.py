@@ -486,9 +486,10 @@ def _agreement_words(row: pd.Series) -> str:
         return f"{name}: one restart, so nothing tells whether its loadings would be found again."
     if agree == n:
         return f"{name}: {n} restarts agree (congruence at least {row['lowest']:.2f})."
+    same = f"{agree} of them find" if agree > 1 else "no other than the selected one finds"
     return (
-        f"{name}: {n} restarts do not agree, {agree} find the same {row['dims']} dimensions: do not "
-        "interpret its loadings."
+        f"{name}: {n} restarts do not agree, {same} the same {row['dims']} dimensions: do not interpret its "
+        "loadings."
     )
 
 

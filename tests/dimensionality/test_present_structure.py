@@ -165,7 +165,10 @@ def test_restarts_that_agree_or_not_are_said_and_counted(one: Structure) -> None
     assert "not interpret" not in table.claim
     torn = replace(one, rotated=_rotated([SAME, SAME, OTHER]))
     card = _by_title(structure_evidence(torn))["Loadings of exploratory models"]
-    assert "3 restarts do not agree, 2 find the same 2 dimensions: do not interpret" in card.claim
+    assert "3 restarts do not agree, 2 of them find the same 2 dimensions: do not interpret" in card.claim
+    lonely = replace(one, rotated=_rotated([SAME, OTHER]))
+    card = _by_title(structure_evidence(lonely))["Loadings of exploratory models"]
+    assert "no other than the selected one finds the same 2 dimensions" in card.claim
     assert "do not interpret them" in _by_title(structure_tables(torn))["Loadings"].claim
     assert torn.tables["congruence"]["restart"].tolist() == [1, 1, 2, 2] * 2
     assert torn.tables["loadings"].columns.tolist() == ["model", "criterion", "item", "dim1", "dim2"]
