@@ -13,7 +13,8 @@ is fitted, where there is guessing the 3PL too (in twelve panels of each kind no
 ``--check`` audits the first panels of each kind once more by ``irtaudit.run_audit`` with its own defaults,
 into ``check.csv``, beside the word of the study. ``--coverage`` draws responses and splits again and again
 from the same abilities and items, one set of each kind, and writes ``coverage.csv``: how often intervals of a
-gain over one dimension hold its mean.
+gain over one dimension hold its mean. ``--rejudge`` applies the rule of this version to what is saved, and
+fits nothing: after a change of the rule.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from irtaudit.dimensionality.compare import (
 from irtaudit.dimensionality.gates import judge_with_gates
 from irtaudit.irt.panels import fit_panels
 from irtaudit.stats.proportions import wilson
-from irtaudit.stats.resampling import corrected_interval
+from irtaudit.stats.resampling import Interval, corrected_interval
 from irtaudit.stats.scoring import log_loss
 
 HERE = Path(__file__).parent
@@ -126,6 +127,7 @@ class Config:
             {
                 TRUE: (Goal("not supported", at_least=38),),
                 PERMUTED: (Goal("not supported", at_least=36),),
+                NONE: (Goal("not supported", at_least=36),),
             },
         ),
         Kind(
@@ -290,8 +292,11 @@ class Audited:
 
 
 def with_spread(audit: Audited) -> pd.DataFrame:
-    """The evidence with ``between`` and ``within``: SD of a difference between splits, and as its held-out
-    responses predict it, from which any other interval can be computed."""
+    """The evidence, with what any other interval can be computed from.
+
+    That is ``between`` and ``within``: SD of a difference between splits, and of its mean over the held-out
+    responses of one.
+    """
     best, rows = str(audit.verdict.best), audit.verdict.evidence
     covariance = audit.comparison.sampling
     assert covariance is not None
@@ -304,7 +309,6 @@ def with_spread(audit: Audited) -> pd.DataFrame:
                 + reference[best].to_numpy()
                 - 2 * reference[name].to_numpy()
             ).mean()
-            / (1 + audit.comparison.test_over_train)
         )
         for name in rows["challenger"]
     ]
@@ -376,6 +380,80 @@ def described(audit: Audited) -> dict[str, object]:
         "power": np.nan if audit.power is None else audit.power,
         "failed": len(verdict.challengers) - len(verdict.evidence),
     }
+
+
+def rejudged(
+    kind: Kind, tables: Mapping[str, pd.DataFrame], panel: int, labels: str
+) -> dict[str, pd.DataFrame]:
+    """The rule applied again to the saved rows of one audit.
+
+    The power is as it was. An audit without labels is one with permuted ones, less the confirmatory model.
+    """
+    source = labels if labels in set(tables["verdicts"].query("kind == @kind.name")["labels"]) else PERMUTED
+    old = {name: chosen(table, kind.name, panel, source) for name, table in tables.items()}
+    if source != labels:
+        old = {name: table.assign(labels=labels) for name, table in old.items()}
+        old["losses"] = old["losses"][~old["losses"]["model"].str.startswith("confirmatory")]
+        old["evidence"] = old["evidence"][~old["evidence"]["challenger"].str.startswith("confirmatory")]
+    row, evidence = old["verdicts"].iloc[0], old["evidence"].set_index("challenger")
+    by_split = described_losses(old["losses"])
+    models = by_split["model"].unique()
+    every = pd.MultiIndex.from_product([by_split["split"].unique(), models], names=["split", "model"])
+    sampling = pd.DataFrame(0.0, every, models)
+    for name, within in evidence["within"].items():
+        sampling.loc[(slice(None), name), name] = within**2
+    starts = by_split.loc[by_split["structure"] != "baseline", ["model", "split", "log_loss"]]
+    comparison = assemble(by_split, starts.assign(restart=0), 0.25, sampling=sampling)
+    verdict = irtaudit.judge(
+        comparison,
+        power=None if np.isnan(row["power"]) else row["power"],
+        cluster_intervals={
+            name: Interval(one["difference"], one["cluster_low"], one["cluster_high"])
+            for name, one in evidence.iterrows()
+        },
+    )
+    new = verdict.evidence.set_index("challenger")
+    changed = evidence.assign(**{name: new[name] for name in ("low", "high", "margin", "position")})
+    return old | {
+        "verdicts": old["verdicts"].assign(word=verdict.word),
+        "evidence": changed.reset_index()[old["evidence"].columns],
+    }
+
+
+def chosen(table: pd.DataFrame, kind: str, panel: int, labels: str) -> pd.DataFrame:
+    """Rows of one audit."""
+    return table[(table["kind"] == kind) & (table["panel"] == panel) & (table["labels"] == labels)]
+
+
+def described_losses(losses: pd.DataFrame) -> pd.DataFrame:
+    """Saved losses with the columns that a comparison asks for."""
+    words = losses["model"].str.split("_")
+    structure = words.str[0].where(~losses["model"].str.startswith("item_"), "baseline")
+    dims = {"baseline": 0, "unidimensional": 1, "confirmatory": 3}
+    rows = losses.assign(
+        structure=structure,
+        family=words.str[-1].where(structure != "baseline", "additive"),
+        dims=[
+            dims.get(s) or int(w[1].removesuffix("d")) if s != "baseline" else 0
+            for s, w in zip(structure, words, strict=True)
+        ],
+        split=losses["split"].astype(str),
+        note="",
+    )
+    return rows.reindex(columns=BY_SPLIT)
+
+
+def rejudge(config: Config, out: Path) -> None:
+    """Write every table anew, by the rule of this version."""
+    tables = {name: read(out / f"{name}.csv") for name in ("evidence", "losses", "verdicts")}
+    found: dict[str, list[pd.DataFrame]] = {name: [] for name in tables}
+    for kind in config.kinds:
+        for panel in range(config.panels):
+            for labels in kind.goals:
+                for name, rows in rejudged(kind, tables, panel, labels).items():
+                    found[name].append(rows)
+    for name, parts in found.items():
+        pd.concat(parts, ignore_index=True).round(6).to_csv(out / f"{name}.csv", index=False)
 
 
 def coverage(config: Config, number: int) -> pd.DataFrame:
@@ -518,11 +596,14 @@ def main() -> None:
     parser.add_argument("--panels", type=int, default=Config.panels, help="at most so many of each kind")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop then; run again to go on")
     parser.add_argument("--coverage", action="store_true", help="how often intervals hold the mean gain")
+    parser.add_argument("--rejudge", action="store_true", help="apply the rule again to what is saved")
     parser.add_argument("--check", action="store_true", help="the first panels again, by run_audit itself")
     arguments = parser.parse_args()
     config, out, ends = Config(), arguments.out, time.monotonic() + 60 * arguments.minutes
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
+    if arguments.rejudge:
+        rejudge(config, out)
     if arguments.coverage:
         measure_coverage(config, out, ends)
         return

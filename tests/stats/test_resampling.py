@@ -80,8 +80,8 @@ def test_the_spread_of_single_responses_shortens_the_interval_and_keeps_its_leve
 
 
 def test_the_spread_within_splits_by_hand():
-    # variance 2.5 between (4 df); 4 within splits predict 4 / 1.25 between
-    variance = (4 * 2.5 + SAMPLING_DF * 4 / 1.25) / (4 + SAMPLING_DF)
+    # variance 2.5 between splits (4 df), 4 within them
+    variance = (4 * 2.5 + SAMPLING_DF * 4) / (4 + SAMPLING_DF)
     half = student.ppf(0.975, 4 + SAMPLING_DF) * np.sqrt(variance * 0.45)
     _, low, high = corrected_interval(FIVE, 0.25, sampling=[4.0] * 5)
     assert (low, high) == pytest.approx((2 - half, 2 + half), rel=1e-12)
