@@ -2,8 +2,9 @@
 
 Usage: ``OMP_NUM_THREADS=1 python experiments/verdict/run.py [--minutes N] [--out FOLDER]``. Writes
 ``verdicts.csv`` (one row per simulated panel and audit of it), ``evidence.csv`` (the intervals behind each),
-``losses.csv`` (held-out log-loss of every model and split), ``summary.csv`` (how often each word falls,
-against the goals) and ``provenance.json``. Panels that ``verdicts.csv`` already holds are not run again.
+``losses.csv`` (held-out log-loss of every model and split), ``spread.csv`` (variances between and within
+splits), ``summary.csv`` (how often each word falls, against the goals) and ``provenance.json``. Panels that
+``verdicts.csv`` already holds are not run again.
 
 Models, preset, splits, intervals, families of models and the power where it decides are as in ``irtaudit
 audit``, by the same functions. Three things are cheaper: each model has one start instead of 20; the power
@@ -33,7 +34,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, polygamma
+from scipy.stats import t as student
 
 import irtaudit
 from irtaudit import ModelSpec, ResponseMatrix, Splits, Verdict, additive_baselines
@@ -532,7 +534,7 @@ def checked(config: Config, number: int, panel: int, verdicts: pd.DataFrame) -> 
     return pd.DataFrame(rows)
 
 
-def summarise(config: Config, verdicts: pd.DataFrame) -> pd.DataFrame:
+def summarise(config: Config, verdicts: pd.DataFrame, evidence: pd.DataFrame) -> pd.DataFrame:
     """How often each word falls, and whether that is the goal.
 
     Returns
@@ -540,8 +542,9 @@ def summarise(config: Config, verdicts: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per kind and labels: ``panels``; the number of each word; ``goal`` in words; ``met``: "yes",
         "no", or "" without a goal. ``share, low, high``: share of *not supported*, Wilson 95 %.
+        ``by_splits_alone``: panels in which intervals from the spread between splits alone would say so.
     """
-    rows = []
+    rows, alone = [], not_supported_by_splits_alone(evidence)
     for kind in config.kinds:
         for labels, goals in kind.goals.items():
             found = verdicts[(verdicts["kind"] == kind.name) & (verdicts["labels"] == labels)]
@@ -559,9 +562,42 @@ def summarise(config: Config, verdicts: pd.DataFrame) -> pd.DataFrame:
                     "share": n["not supported"] / max(len(found), 1),
                     "low": low[0],
                     "high": high[0],
+                    "by_splits_alone": int(alone.get((kind.name, labels), 0)),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def not_supported_by_splits_alone(evidence: pd.DataFrame) -> pd.Series:
+    """Number of panels by kind and labels, with the t intervals of Nadeau and Bengio."""
+    audit = ["kind", "labels", "panel"]
+    n = evidence.groupby(audit)["challenger"].transform("size")
+    half = student.ppf(1 - 0.05 / (2 * n), 4) * evidence["between"] * np.sqrt(1 / 5 + 0.25)
+    above = (evidence["difference"] - half > evidence["margin"]) & (evidence["cluster_low"] > 0)
+    return above.groupby([evidence[key] for key in audit]).any().groupby(level=[0, 1]).sum()
+
+
+def spread(evidence: pd.DataFrame) -> pd.DataFrame:
+    """Does the spread within splits tell that between them?
+
+    Returns
+    -------
+    DataFrame
+        One row per kind and challenger: ``panels``; ``ratio`` of the mean variances, between over within;
+        ``log_ratio_variance`` over panels, and what it is if only four degrees of freedom make it:
+        ``four_degrees``.
+    """
+    each = evidence.drop_duplicates(["kind", "panel", "challenger"])
+    squares = each.assign(
+        b=each["between"] ** 2, w=each["within"] ** 2, z=2 * np.log(each["between"] / each["within"])
+    )
+    groups = squares.groupby(["kind", "challenger"], sort=False)
+    table = groups.agg(
+        panels=("z", "size"), b=("b", "mean"), w=("w", "mean"), log_ratio_variance=("z", "var")
+    )
+    table["ratio"] = table["b"] / table["w"]
+    table["four_degrees"] = polygamma(1, 2)
+    return table.drop(columns=["b", "w"]).reset_index()
 
 
 def in_words(goal: Goal) -> str:
@@ -616,7 +652,8 @@ def main() -> None:
         found = run_panels(config, *left.pop(0))
         tables = {name: appended(found[name], out / f"{name}.csv") for name in tables}
     print(f"{len(left)} blocks of panels left")
-    summary = summarise(config, tables["verdicts"]).round(3)
+    summary = summarise(config, tables["verdicts"], tables["evidence"]).round(3)
+    spread(tables["evidence"]).round(3).to_csv(out / "spread.csv", index=False)
     summary.to_csv(out / "summary.csv", index=False)
     print(summary.to_string(index=False))
     versions = {
