@@ -26,6 +26,7 @@ import irtaudit
 from irtaudit import ResponseMatrix
 from irtaudit.irt.correlations import COLUMNS, factor_correlation_intervals
 from irtaudit.irt.result import moment_correlations
+from irtaudit.irt.score import ability_posterior
 from irtaudit.irt.spec import spec_from_name
 from irtaudit.stats.proportions import wilson
 
@@ -90,8 +91,17 @@ def correlation_matrix(kind: Kind) -> Array:
     return r
 
 
-def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> tuple[ResponseMatrix, Array]:
-    """One simulated panel, screened, and the (subject, factor) abilities behind it."""
+@dataclass(frozen=True)
+class Truth:
+    """What a panel was simulated from: abilities (subject, factor), slopes (item, factor), intercepts."""
+
+    theta: Array
+    slope: Array
+    intercept: Array
+
+
+def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> tuple[ResponseMatrix, Truth]:
+    """One simulated panel, screened, and what is behind it."""
     theta = rng.multivariate_normal(np.zeros(3), correlation_matrix(kind), kind.n_subjects)
     factor = np.array([0, 1, 0, 2])[np.arange(kind.n_items) % 4]
     slope = np.exp(rng.normal(*config.log_slope, factor.size))
@@ -99,13 +109,16 @@ def simulate(config: Config, kind: Kind, rng: np.random.Generator) -> tuple[Resp
     passed = rng.random((kind.n_subjects, factor.size)) < expit(slope * theta[:, factor] + intercept)
     names = pd.Index([f"item {j:03}" for j in range(factor.size)], name="item")
     items = pd.DataFrame({"factor": [f"factor {f + 1}" for f in factor]}, index=names)
-    return irtaudit.screen(ResponseMatrix.from_array(passed.astype(float), items=items)).matrix, theta
+    matrix = irtaudit.screen(ResponseMatrix.from_array(passed.astype(float), items=items)).matrix
+    kept = names.get_indexer(matrix.items.index)
+    slopes = slope[:, None] * (factor[:, None] == np.arange(3))
+    return matrix, Truth(theta, slopes[kept], intercept[kept])
 
 
 def run_panel(config: Config, number: int, panel: int) -> pd.DataFrame:
     """One row per pair of factors of one panel: true, of this panel, estimated, with both intervals."""
     kind = config.kinds[number]
-    matrix, theta = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
+    matrix, truth = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
     spec = spec_from_name("confirmatory_factor_2pl", matrix.items)
     options = {"preset": config.preset, "seed": panel, "workers": 1}
     fit = irtaudit.fit(matrix, spec, n_restarts=1, **options)
@@ -120,10 +133,28 @@ def run_panel(config: Config, number: int, panel: int) -> pd.DataFrame:
         kind=kind.name,
         panel=panel,
         truth=kind.correlations,
-        of_panel=np.corrcoef(theta.T)[pairs],
+        of_panel=np.corrcoef(truth.theta.T)[pairs],
         at_mode=moment_correlations(mean, sd)[pairs],
     )
     return found[PANELS]
+
+
+def oracle_rmse(config: Config, number: int, n_panels: int) -> float:
+    """RMSE of one who knows R and every item: the same moments, at the true parameters (Laplace)."""
+    kind, pairs, errors = config.kinds[number], tuple(np.transpose(PAIRS)), []
+    for panel in range(n_panels):
+        matrix, truth = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))
+        mean, covariance = ability_posterior(
+            matrix.responses,
+            truth.slope,
+            truth.intercept,
+            correlation=correlation_matrix(kind),
+            nodes=1,
+        )
+        moments = np.cov(mean.T, bias=True) + covariance.mean(axis=0)
+        scale = np.sqrt(np.diag(moments))
+        errors.append((moments / np.outer(scale, scale) - np.corrcoef(truth.theta.T))[pairs])
+    return float(np.sqrt(np.mean(np.square(errors))))
 
 
 def summarise(panels: pd.DataFrame) -> pd.DataFrame:
@@ -194,12 +225,19 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     file = out / "panels.csv"
     found = [pd.read_csv(file)] if file.exists() else []
-    left = missing_panels(config, pd.concat([pd.DataFrame(columns=PANELS), *found]), arguments.panels)
+    left = missing_panels(config, found[0] if found else pd.DataFrame(columns=PANELS), arguments.panels)
     while left and time.monotonic() - started < 60 * arguments.minutes:
         found.append(run_panel(config, *left.pop(0)))
         pd.concat(found).round(5).to_csv(file, index=False)
     print(f"{len(left)} panels left")
-    summary = summarise(pd.concat(found)).round(4)
+    summary = summarise(pd.concat(found))
+    numbers = [kind.name for kind in config.kinds]
+    floor = [
+        oracle_rmse(config, numbers.index(kind), n)
+        for kind, n in zip(summary["kind"], summary["panels"], strict=True)
+    ]
+    summary.insert(5, "rmse_oracle", floor)
+    summary = summary.round(4)
     summary.to_csv(out / "summary.csv", index=False)
     print(summary.to_string(index=False))
     versions = {

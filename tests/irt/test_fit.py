@@ -65,8 +65,8 @@ def test_factor_correlations_of_the_simulated_panel() -> None:
     found = fit(matrix, ModelSpec.confirmatory("2pl", labels), n_restarts=2, workers=1).factor_correlations
     assert found is not None
     pairs = found.to_numpy()[np.triu_indices(3, 1)]
-    # The correlations of this panel's own 81 simulated abilities; the estimator's RMSE for them is .022.
-    np.testing.assert_allclose(pairs, [0.815, 0.549, 0.717], atol=3 * 0.022)
+    # The correlations of this panel's own 81 simulated abilities; the estimator's RMSE for them is .026.
+    np.testing.assert_allclose(pairs, [0.815, 0.549, 0.717], atol=3 * 0.026)
     np.testing.assert_allclose(np.diag(found), 1.0)
 
 
