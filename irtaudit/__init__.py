@@ -13,7 +13,6 @@ from irtaudit._version import __version__ as __version__
 if TYPE_CHECKING:
     from irtaudit.audit import AuditResult as AuditResult
     from irtaudit.audit import run_audit as run_audit
-    from irtaudit.audit import write_audit as write_audit
     from irtaudit.data.bundled import load_swebench_verified as load_swebench_verified
     from irtaudit.data.helm import read_helm as read_helm
     from irtaudit.data.log_matrix import responses_from_logs as responses_from_logs
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from irtaudit.irt.saved import save_fit as save_fit
     from irtaudit.irt.score import score as score
     from irtaudit.irt.spec import ModelSpec as ModelSpec
+    from irtaudit.present import write_audit as write_audit
     from irtaudit.report.page import write_report as write_report
     from irtaudit.report.section import Section as Section
 
@@ -88,7 +88,7 @@ _HOMES = {
     "save_fit": "irtaudit.irt.saved",
     "score": "irtaudit.irt.score",
     "screen": "irtaudit.data.screen",
-    "write_audit": "irtaudit.audit",
+    "write_audit": "irtaudit.present",
     "write_report": "irtaudit.report.page",
     "write_responses": "irtaudit.data.write",
 }

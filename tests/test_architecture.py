@@ -22,8 +22,9 @@ MAY_IMPORT = {
     "dif": MIDDLE | {"irt"},
     "panel": MIDDLE | {"report"},
     "protocol": MIDDLE | {"report"},
-    "audit": MIDDLE | {"irt", "report"} | AUDITS,
-    "cli": MIDDLE | {"irt", "report", "panel", "protocol", "audit"} | AUDITS,
+    "audit": MIDDLE | {"irt"} | AUDITS,
+    "present": MIDDLE | {"irt", "audit"} | AUDITS,
+    "cli": MIDDLE | {"irt", "report", "panel", "protocol", "audit", "present"} | AUDITS,
     "__main__": {"cli"},
 }
 PACKAGE = Path(__file__).parents[1] / "irtaudit"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from audit_panels import FAST, shuffled_within_items, two_factor_panel
 
-from irtaudit.audit import DEFAULT_MODELS, _small, model_specs, run_audit, summary, write_audit
+from irtaudit.audit import DEFAULT_MODELS, _small, model_specs, run_audit
 from irtaudit.data.outputs import check_folder
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
@@ -15,6 +15,7 @@ from irtaudit.dimensionality.plan import Followup, Group
 from irtaudit.dimensionality.present_files import holds
 from irtaudit.errors import DataError, PlanError, StorageError
 from irtaudit.irt.spec import ModelSpec
+from irtaudit.present import summary, write_audit
 
 TOO_WIDE = ("exploratory_52d_2pl",)
 MODELS = ("unidimensional_1pl", "unidimensional_2pl", "exploratory_2d_2pl")

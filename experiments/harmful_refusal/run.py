@@ -29,11 +29,12 @@ import pandas as pd
 from replica import PRINTED, TYPES, Truth, matched_moments, simulate
 
 from irtaudit import ResponseMatrix, make_splits, read_responses
-from irtaudit.audit import AuditResult, run_plan, versions, write_audit
+from irtaudit.audit import AuditResult, run_plan
 from irtaudit.dimensionality.compare import dominates
 from irtaudit.dimensionality.plan import IrtPlan
 from irtaudit.dimensionality.planned import Planned, deviations, override
 from irtaudit.plan import read_plan
+from irtaudit.present import versions, write_audit
 
 HERE = Path(__file__).parent
 TABLE = HERE.parents[1] / "tests" / "reference" / "harmful_refusal_by_model.csv"

@@ -139,12 +139,13 @@ def command(
     }
     _refuse_contradictions(responses, plan, demo, flags)
 
-    from irtaudit.audit import run_plan, summary, write_audit
+    from irtaudit.audit import run_plan
     from irtaudit.data.outputs import check_folder, keep_apart
     from irtaudit.dimensionality.plan import IrtPlan, default_plan
     from irtaudit.dimensionality.planned import Planned, deviations, override, read_planned
     from irtaudit.irt.backend import parallel_backend
     from irtaudit.plan import read_plan
+    from irtaudit.present import summary, write_audit
 
     filed, folder = (read_plan(plan, IrtPlan), plan.parent) if plan else (default_plan(), Path())
     used = override(filed, _changes(filed, flags, folder, demo))

@@ -11,13 +11,14 @@ import pytest
 from audit_panels import FAST
 from click.testing import CliRunner
 
-from irtaudit.audit import run_audit, run_plan, summary, tables
+from irtaudit.audit import run_audit, run_plan
 from irtaudit.cli.audit import command
 from irtaudit.data.read import read_responses
 from irtaudit.dimensionality.plan import default_plan
 from irtaudit.dimensionality.planned import override, read_planned
 from irtaudit.dimensionality.sweep import SWEEP, Cut, check_cut_offs, sweep_sentence, sweep_table
 from irtaudit.errors import PlanError
+from irtaudit.present import summary, tables
 
 KINDS = np.repeat(["a", "b"], 24)
 MODELS = ["unidimensional_2pl", "confirmatory_kind_2pl"]
