@@ -662,7 +662,7 @@ def main() -> None:
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
-    command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py"
+    command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py; then once more with --rejudge"
     provenance = {"config": asdict(config), "versions": versions, "command": command}
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
 
