@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from irtaudit.data.splits import Splits
 from irtaudit.errors import ConvergenceWarning, FitError, PlanError
 from irtaudit.irt.engine import FINAL_CHECKS, FitKey, TileState, one_thread, run_tile
 from irtaudit.irt.layout import Layout
-from irtaudit.irt.likelihood import Cells
+from irtaudit.irt.likelihood import Cells, ItemAxis
 from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
 from irtaudit.irt.presets import RETRY, Preset, get_preset
 from irtaudit.irt.prior import correlation_cholesky
@@ -43,9 +44,12 @@ TILES_AT_A_TIME = 64
 BYTES = 4
 GPU_SHARE = 0.6
 """Part of a GPU's free memory that a tile may take; the rest is left to the products' workspaces."""
-GPU_SHARED_ROWS, GPU_CELL_ROWS, GPU_LATENT_ROWS = 3, 2, 16 + 24
-"""Float rows of a tile: cells that all fits share, cells per fit (3PL: eta and ratio), latents per fit
-(a block of noise, parameters, gradients, Adam's moments, work space)."""
+GPU_PANEL_ROWS = 6
+"""Cells of a panel in memory: successes and mask as they came, laid out, and with the residual's unit."""
+GPU_CELL_ROWS, GPU_CELL_ROWS_3PL = 2, 7
+"""Cells per fit while the ELBO is valued: eta and its softplus; of a 3PL also what its logarithms need."""
+GPU_LATENT_ROWS = 40
+"""Packed rows per fit: parameters, gradients, Adam's moments, noise, work space, the ELBO in float64."""
 SECONDS_PER_CELL = 3e-9
 SECONDS_WORTH_A_WORKER = 20.0
 NEAR_BOUNDARY = 0.05
@@ -355,10 +359,17 @@ def _tile_size(layout: Layout, device: str, own_cells: bool = False) -> int:
     if torch.device(device).type == "cpu":
         return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.n_cells))
     free, _ = torch.cuda.mem_get_info(torch.device(device))
-    shared = BYTES * GPU_SHARED_ROWS * layout.n_cells
-    cell_rows = GPU_CELL_ROWS + (GPU_SHARED_ROWS if own_cells else 0)
-    per_fit = BYTES * (cell_rows * layout.n_cells + GPU_LATENT_ROWS * layout.width)
+    shared, per_fit = _gpu_bytes(layout, own_cells)
     return max(1, int(GPU_SHARE * free - shared) // per_fit)
+
+
+def _gpu_bytes(layout: Layout, own_cells: bool = False) -> tuple[int, int]:
+    """Bytes of a GPU that a tile takes: whatever its number of fits, and for each of them."""
+    panel = layout.n_subjects * ItemAxis.of(layout.reordered(layout.factor_order)).length
+    rows = GPU_CELL_ROWS_3PL if layout.spec.family == "3pl" else GPU_CELL_ROWS
+    fit_floats = rows * panel + GPU_LATENT_ROWS * (layout.width + layout.hyper_width)
+    cells = GPU_PANEL_ROWS * panel
+    return BYTES * (0 if own_cells else cells), BYTES * (fit_floats + (cells if own_cells else 0))
 
 
 # Running it ------------------------------------------------------------------------------------------
@@ -378,15 +389,25 @@ def _n_workers(workers: int | None, tiles: Sequence[_Tile], device: str) -> int:
 
 def _run(tiles: Sequence[_Tile], workers: int) -> Iterator[tuple[tuple[str, ...], Outcomes]]:
     """Outcomes of the tiles as they end: in processes, or in one thread per GPU."""
-    on_gpu = any(torch.device(tile.device).type != "cpu" for tile in tiles)
-    options: dict[str, Any] = {"require": "sharedmem"} if on_gpu else {}
     job = joblib.delayed(_fit_tile)
-    if on_gpu or workers == 1 or get_active_backend()[0].supports_return_generator:
-        pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", **options)
+    if any(torch.device(tile.device).type != "cpu" for tile in tiles):
+        for turn in _turns(tiles):
+            pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", require="sharedmem")
+            yield from pool(job(tile) for tile in turn)
+        return
+    if workers == 1 or get_active_backend()[0].supports_return_generator:
+        pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
         yield from pool(job(tile) for tile in tiles)
         return
     for start in range(0, len(tiles), TILES_AT_A_TIME):  # ray's backend gives lists alone
         yield from joblib.Parallel(n_jobs=workers)(job(t) for t in tiles[start : start + TILES_AT_A_TIME])
+
+
+def _turns(tiles: Sequence[_Tile]) -> Iterator[list[_Tile]]:
+    """Tiles that may run side by side, one per device: each was sized to the memory of a whole device."""
+    lanes = ([t for t in tiles if t.device == device] for device in dict.fromkeys(t.device for t in tiles))
+    for turn in zip_longest(*lanes):
+        yield [tile for tile in turn if tile is not None]
 
 
 def _fit_tile(tile: _Tile) -> tuple[tuple[str, ...], Outcomes]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.typing import NDArray
 from panels import PAIRS, lsat7, random_matrix, sim81
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.errors import ConvergenceWarning, FitError, PlanError
-from irtaudit.irt import engine
+from irtaudit.irt import engine, likelihood
 from irtaudit.irt import fit as fit_module
-from irtaudit.irt.engine import Draw, fit_noise
+from irtaudit.irt.engine import Draw, FitKey, fit_noise, run_tile
 from irtaudit.irt.fit import fit, fit_all
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import PRESETS, Preset
@@ -344,19 +347,96 @@ def _assert_same(one: FitResult, other: FitResult) -> None:
 
 def test_tiles_are_sized_to_a_gpus_memory_and_dealt_to_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     layout = Layout(UNI, 5000, 10_000)
-    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (80 * 2**30, 80 * 2**30))
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    _pretend_gpus(monkeypatch, 3, 80 * 2**30)
     size = fit_module._tile_size(layout, "cuda:0")
-    one_fit = 4 * 2 * 5000 * 10_000  # eta and ratio in float32, by far the largest buffers of a fit
+    one_fit = 4 * 2 * 5000 * 10_000  # eta and its softplus in float32, by far the largest buffers of a fit
     assert 0.5 * 80 * 2**30 < size * one_fit < 0.6 * 80 * 2**30
-    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (2**20, 2**20))
+    _pretend_gpus(monkeypatch, 3, 2**20)
     assert fit_module._tile_size(layout, "cuda:0") == 1, "what cannot fit is tried one at a time"
     assert fit_module._devices("cuda") == ["cuda:0", "cuda:1", "cuda:2"]
     assert fit_module._devices("cuda:1") == ["cuda:1"]
-    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (80 * 2**30, 80 * 2**30))
+    _pretend_gpus(monkeypatch, 3, 80 * 2**30)
     matrix, splits = _small()
     digests = [[f"{s}{r}" for r in range(20)] for s in range(2)]
     tiles = fit_module._tiles(matrix, UNI, splits.test, digests, {}, TINY, 0, "cuda")
     assert [tile.device for tile in tiles] == ["cuda:0", "cuda:1", "cuda:2", "cuda:0"]
     assert sum(len(tile.keys) for tile in tiles) == 40
     assert fit_module._n_workers(None, tiles, "cuda") == 3
+
+
+def test_several_gpus_give_the_numbers_of_one_machine_and_none_runs_two_tiles_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matrix, splits = _small()
+    specs = [UNI, ModelSpec.confirmatory("2pl", PAIRS)]
+    alone = fit_all(matrix, specs, splits, n_restarts=4, preset=TINY, device="cpu", workers=1)
+    _pretend_gpus(monkeypatch, 3, 2**30)
+    cells, run_one = fit_module._cells, fit_module._fit_tile
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+
+    def watched(tile: Any) -> Any:
+        running[tile.device] += 1
+        most[tile.device] = max(most[tile.device], running[tile.device])
+        time.sleep(0.1 * (tile.device == "cuda:0"))  # the others are idle while this one still works
+        found = run_one(tile)
+        running[tile.device] -= 1
+        return found
+
+    monkeypatch.setattr(fit_module, "_cells", lambda tile, order: cells(replace(tile, device="cpu"), order))
+    monkeypatch.setattr(fit_module, "_fit_tile", watched)
+    spread = fit_all(matrix, specs, splits, n_restarts=4, preset=TINY, device="cuda")
+    assert most == {"cuda:0": 1, "cuda:1": 1, "cuda:2": 1}
+    for name, found in spread.items():
+        _assert_same(found, alone[name])
+
+
+GPU_MODELS = {
+    f"{name}-{family}": make(family)
+    for family in ("1pl", "2pl", "3pl")
+    for name, make in {
+        "one": ModelSpec.unidimensional,
+        "labels": lambda family: ModelSpec.confirmatory(family, list("aaaaabbbbbccccc") * 2),
+        "free": lambda family: ModelSpec.exploratory(family, 4),
+        "crossed": lambda family: ModelSpec.from_pattern(
+            family, [[True] + [i % 4 == d for d in range(4)] for i in range(30)]
+        ),
+    }.items()
+    if (name, family) != ("free", "1pl")
+}
+
+
+@pytest.mark.parametrize("name", GPU_MODELS)
+@pytest.mark.parametrize("own_cells", [False, True], ids=["shared", "own"])
+@pytest.mark.parametrize("n_subjects", [8, 90])
+def test_the_memory_estimate_of_a_gpu_holds_what_a_tile_takes(
+    name: str, own_cells: bool, n_subjects: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(likelihood, "BLOCK_CELLS", 2**30)  # as on a GPU: all subjects at once,
+    monkeypatch.setattr(likelihood, "powers_are_cheaper", lambda _device: False)  # and the sigmoid
+    layout, n_fits = Layout(GPU_MODELS[name], n_subjects, 30), 4
+    cells = np.ones((n_fits if own_cells else 1, n_subjects, 30), dtype=bool)
+    keys = tuple(FitKey(0, 0, restart) for restart in range(n_fits))
+    preset = replace(TINY, epochs=2, antithetic=False)
+    tile = fit_module._Tile(layout, cells.astype(np.uint8), cells, ~cells, keys, ("",), preset, "cpu")
+    order = layout.factor_order
+    peak = _peak_bytes(
+        lambda: run_tile(layout.reordered(order), fit_module._cells(tile, order), keys, preset)
+    )
+    shared, per_fit = fit_module._gpu_bytes(layout, own_cells)
+    assert peak <= shared + n_fits * per_fit <= 2 * peak
+
+
+def _peak_bytes(work: Callable[[], object]) -> int:
+    """The most that torch held at one time, temporary memory of its operations included."""
+    with torch.profiler.profile(profile_memory=True, acc_events=True) as profile:
+        work()
+    events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
+    assert events
+    return int(np.cumsum([e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())]).max())
+
+
+def _pretend_gpus(monkeypatch: pytest.MonkeyPatch, n: int, free: int) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: n)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _device: (free, free))
