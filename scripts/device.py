@@ -1,6 +1,6 @@
 """The CUDA checks and the CUDA bench, made to fit ten minutes. Exit code 1: a check failed; 2: no CUDA.
 
-``--device cpu`` rehearses it on a machine without a GPU.
+``--device cpu`` rehearses it on a machine without a GPU, with a smaller large panel.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from irtaudit import ModelSpec, ResponseMatrix, Splits, fit
-from irtaudit.irt.engine import FitKey, fit_noise, run_tile
+from irtaudit.irt.engine import Draw, FitKey, fit_noise, run_tile
+from irtaudit.irt.fit import GPU_SHARE, tile_bytes
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.presets import PRESETS, Preset
@@ -38,7 +39,7 @@ def panel() -> tuple[ResponseMatrix, Splits, list[str]]:
     return ResponseMatrix.from_array(cells), Splits.from_test_masks(held_out), factor
 
 
-def cpu_noise(layout: Layout, keys: Sequence[FitKey], preset: Preset, _: torch.device) -> Iterator[Tensor]:
+def cpu_noise(layout: Layout, keys: Sequence[FitKey], preset: Preset, _: torch.device) -> Iterator[Draw]:
     """The noise that a CPU would draw, wherever the fit runs."""
     return fit_noise(layout, keys, preset, torch.device("cpu"))
 
@@ -46,10 +47,12 @@ def cpu_noise(layout: Layout, keys: Sequence[FitKey], preset: Preset, _: torch.d
 def same_noise_gap(spec: ModelSpec, matrix: ResponseMatrix, device: str) -> float:
     """Largest difference of a posterior mean after fifty epochs on the same noise, device against CPU."""
     layout = Layout(spec, matrix.n_subjects, matrix.n_items)
+    order = layout.factor_order
+    layout, responses = layout.reordered(order), matrix.responses[None, :, order]
     keys = [FitKey(0, 0, restart) for restart in range(5)]
     ends = []
     for where in ("cpu", device):
-        success = torch.tensor(matrix.responses[None], dtype=torch.float32, device=where)
+        success = torch.tensor(responses, dtype=torch.float32, device=where)
         cells = Cells(success, torch.ones_like(success))
         ends.append(run_tile(layout, cells, keys, SHORT, noise=cpu_noise).loc)
     return float(np.abs(ends[0] - ends[1]).max())
@@ -71,6 +74,15 @@ def timed_fits(spec: ModelSpec, matrix: ResponseMatrix, device: str, n_fits: int
     return time.perf_counter() - start
 
 
+def peak_bytes(spec: ModelSpec, matrix: ResponseMatrix, device: str) -> tuple[int, int]:
+    """What one fit took of the device's memory at most, and what it was estimated to take."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    fit(matrix, spec, n_restarts=1, preset=replace(SHORT, epochs=5), device=device, workers=1)
+    estimate = tile_bytes(Layout(spec, matrix.n_subjects, matrix.n_items))
+    return torch.cuda.max_memory_allocated(device), sum(estimate)
+
+
 def simulated(n_subjects: int, n_items: int) -> ResponseMatrix:
     """Responses of a unidimensional 2PL."""
     rng = np.random.default_rng(0)
@@ -84,7 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--large", type=int, nargs=2, default=(5000, 10_000), metavar=("SUBJECTS", "ITEMS"))
+    parser.add_argument("--large", type=int, nargs=2, metavar=("SUBJECTS", "ITEMS"))
     options = parser.parse_args()
     device = options.device
     if device != "cpu" and not torch.cuda.is_available():
@@ -117,11 +129,14 @@ def main() -> int:
     epochs = PRESETS["default"].epochs
     found["confirmatory_100_fits_s"] = timed_fits(specs[3], matrix, device, 100, epochs)
     found["exploratory_100_fits_s"] = timed_fits(specs[2], matrix, device, 100, epochs)
-    large = simulated(*options.large)
+    large = simulated(*(options.large or ((1000, 2000) if device == "cpu" else (5000, 10_000))))
     found["large_cells"] = large.responses.size
     found["large_one_fit_100_epochs_s"] = timed_fits(specs[0], large, device, 1, 100)
     if device != "cpu":
-        found["peak_device_memory_mb"] = torch.cuda.max_memory_allocated() / 2**20
+        peak, estimate = peak_bytes(specs[0], large, device)
+        found |= {"large_peak_memory_mb": peak / 2**20, "large_estimated_memory_mb": estimate / 2**20}
+        if not peak * GPU_SHARE < estimate:
+            failed.append(f"one fit took {peak} bytes of the device, but {estimate} were estimated")
     for name, value in found.items():
         print(f"{name:45} {value if isinstance(value, str) else format(value, '.6g')}")
     for line in failed:

@@ -359,12 +359,23 @@ def _tile_size(layout: Layout, device: str, own_cells: bool = False) -> int:
     if torch.device(device).type == "cpu":
         return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.n_cells))
     free, _ = torch.cuda.mem_get_info(torch.device(device))
-    shared, per_fit = _gpu_bytes(layout, own_cells)
+    shared, per_fit = tile_bytes(layout, own_cells)
     return max(1, int(GPU_SHARE * free - shared) // per_fit)
 
 
-def _gpu_bytes(layout: Layout, own_cells: bool = False) -> tuple[int, int]:
-    """Bytes of a GPU that a tile takes: whatever its number of fits, and for each of them."""
+def tile_bytes(layout: Layout, own_cells: bool = False) -> tuple[int, int]:
+    """Bytes that a tile takes of a GPU at most.
+
+    Parameters
+    ----------
+    layout : Layout
+    own_cells : bool
+        Whether each fit has responses of its own.
+
+    Returns
+    -------
+    shared, per_fit : int
+    """
     panel = layout.n_subjects * ItemAxis.of(layout.reordered(layout.factor_order)).length
     rows = GPU_CELL_ROWS_3PL if layout.spec.family == "3pl" else GPU_CELL_ROWS
     fit_floats = rows * panel + GPU_LATENT_ROWS * (layout.width + layout.hyper_width)

@@ -423,7 +423,7 @@ def test_the_memory_estimate_of_a_gpu_holds_what_a_tile_takes(
     peak = _peak_bytes(
         lambda: run_tile(layout.reordered(order), fit_module._cells(tile, order), keys, preset)
     )
-    shared, per_fit = fit_module._gpu_bytes(layout, own_cells)
+    shared, per_fit = fit_module.tile_bytes(layout, own_cells)
     assert peak <= shared + n_fits * per_fit <= 2 * peak
 
 
