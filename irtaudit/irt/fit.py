@@ -358,6 +358,7 @@ def _tile_size(layout: Layout, device: str, own_cells: bool = False) -> int:
     """Fits per batch: what the caches like on a CPU, what memory allows on a GPU."""
     if torch.device(device).type == "cpu":
         return max(1, min(MAX_FITS_PER_TILE, CELLS_PER_TILE // layout.n_cells))
+    torch.cuda.empty_cache()  # what earlier tiles left with torch is free, too
     free, _ = torch.cuda.mem_get_info(torch.device(device))
     shared, per_fit = tile_bytes(layout, own_cells)
     return max(1, int(GPU_SHARE * free - shared) // per_fit)

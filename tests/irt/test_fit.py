@@ -364,6 +364,15 @@ def test_tiles_are_sized_to_a_gpus_memory_and_dealt_to_every_gpu(monkeypatch: py
     assert fit_module._n_workers(None, tiles, "cuda") == 3
 
 
+def test_memory_that_earlier_tiles_left_with_torch_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout(UNI, 500, 1000)
+    _pretend_gpus(monkeypatch, 1, 2**30)
+    fresh = fit_module._tile_size(layout, "cuda:0")
+    _pretend_gpus(monkeypatch, 1, 2**28)
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: _pretend_gpus(monkeypatch, 1, 2**30))
+    assert fit_module._tile_size(layout, "cuda:0") == fresh > 1
+
+
 def test_several_gpus_give_the_numbers_of_one_machine_and_none_runs_two_tiles_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
