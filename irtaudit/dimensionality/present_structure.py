@@ -324,13 +324,13 @@ def _paint_scree(axes: Axes, null: EigenvalueNull, ylabel: str, log: bool) -> No
     axes.plot(rank[above], observed[above], "o", color=VERMILION)
     axes.plot(rank[~above], observed[~above], "o", color=BLUE, fillstyle="none")
     axes.annotate("observed", (rank[0], observed[0]), xytext=(7, -3), textcoords="offset points")
-    at = n - 1
     axes.annotate(
         "random panels, 95 %",
-        (rank[at], cutoffs[at]),
-        xytext=(0, 7),
+        (rank[-1], cutoffs[-1]),
+        xytext=(0, -7 if above[-1] else 7),  # on the side of the line that the dots leave free
         textcoords="offset points",
         ha="right",
+        va="top" if above[-1] else "bottom",
         color=GREY,
     )
     if log:
