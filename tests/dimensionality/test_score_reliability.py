@@ -56,7 +56,7 @@ def test_information_of_a_2pl_peaks_at_the_difficulty_with_a_quarter_of_the_squa
 
 def test_the_reliability_of_a_fit_is_the_squared_correlation_with_the_true_abilities() -> None:
     squared, claimed = [], []
-    for seed in range(4):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         theta = rng.normal(size=(150, 1))
         eta = theta * np.exp(rng.normal(0, 0.3, 25)) + rng.normal(0, 1, 25)
@@ -65,6 +65,7 @@ def test_the_reliability_of_a_fit_is_the_squared_correlation_with_the_true_abili
         squared.append(np.corrcoef(fitted.abilities["ability"], theta[:, 0])[0, 1] ** 2)
         claimed.append(reliability_table({"uni": fitted})["reliability"].item())
     assert 0.7 < np.mean(claimed) < 0.9
+    # 16 panels: standard error .005. Items count as known, which claims .01 to .02 too much.
     assert np.mean(claimed) == pytest.approx(np.mean(squared), abs=0.03)
 
 

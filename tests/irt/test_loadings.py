@@ -41,7 +41,8 @@ def test_oblique_dimensions_agree_where_restarts_do() -> None:
     oblique = rotated_loadings(result, "oblimin")
     # The dimensions correlate, so that no orthogonal turn alone could bring a restart onto them.
     assert oblique.correlation.iloc[0, 1] > 0.2
-    assert oblique.congruence["congruence"].min() > 0.99
+    # From .95 on two dimensions count as the same (Lorenzo-Seva and ten Berge 2006).
+    assert oblique.congruence["congruence"].min() > 0.97
     assert oblique.model == "exploratory_2d_2pl"
 
 
