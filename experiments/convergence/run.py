@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 import irtaudit
 from irtaudit import ModelSpec, ResponseMatrix, Splits
 from irtaudit.irt.presets import PRESETS, Preset
+from irtaudit.present import versions
 
 HERE = Path(__file__).parent
 PANEL = HERE.parents[1] / "tests" / "reference" / "sim81x398.npz"
@@ -130,14 +129,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     config = Config()
     study(config).round(6).to_csv(out / "convergence.csv", index=False)
-    versions = {
-        "irtaudit": irtaudit.__version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
     provenance = {
         "config": asdict(config),
-        "versions": versions,
+        "versions": versions(),
         "command": "python experiments/convergence/run.py",
     }
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")

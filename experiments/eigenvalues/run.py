@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -26,6 +25,7 @@ from scipy.special import expit
 import irtaudit
 from irtaudit.dimensionality.eigenvalues import DRAWS, ITEM_NULLS, LEVEL, eigenvalue_nulls, plug_in_null
 from irtaudit.dimensionality.residuals import one_factor_test, refit, residual_eigenvalues, residual_null
+from irtaudit.present import versions
 from irtaudit.stats.proportions import wilson
 
 HERE = Path(__file__).parent
@@ -240,15 +240,9 @@ def main() -> None:
     summary.to_csv(out / "summary.csv", index=False)
     seconds(config).round(2).to_csv(out / "seconds.csv", index=False)
     print(summary.to_string(index=False))
-    versions = {
-        "irtaudit": irtaudit.__version__,
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
     provenance = {
         "config": asdict(config),
-        "versions": versions,
+        "versions": versions(),
         "command": "python experiments/eigenvalues/run.py",
     }
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-import irtaudit
 from irtaudit import ModelSpec
 from irtaudit.irt import likelihood
 from irtaudit.irt.engine import Adam
@@ -28,6 +27,7 @@ from irtaudit.irt.kernel import Kernel
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.likelihood import Cells
 from irtaudit.irt.prior import State
+from irtaudit.present import versions
 
 HERE = Path(__file__).parent
 SEED = 0
@@ -259,12 +259,11 @@ def main() -> None:
             rows.append(row)
             print(f"{row.question:32} {row.way:38} {row.value:9.4f} {row.unit}", flush=True)
     pd.DataFrame(rows).round(5).to_csv(out / "engine.csv", index=False)
-    versions = {"irtaudit": irtaudit.__version__, "torch": torch.__version__}
     provenance = {
         "command": "OMP_NUM_THREADS=1 python experiments/engine/run.py",
         "seed": SEED,
         "config": asdict(config),
-        "versions": versions,
+        "versions": versions(),
         "machine": platform.machine(),
     }
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -28,6 +27,7 @@ from irtaudit.irt.correlations import COLUMNS, factor_correlation_intervals
 from irtaudit.irt.result import moment_correlations
 from irtaudit.irt.score import ability_posterior
 from irtaudit.irt.spec import spec_from_name
+from irtaudit.present import versions
 from irtaudit.stats.proportions import wilson
 
 Array = NDArray[np.float64]
@@ -240,15 +240,9 @@ def main() -> None:
     summary = summary.round(4)
     summary.to_csv(out / "summary.csv", index=False)
     print(summary.to_string(index=False))
-    versions = {
-        "irtaudit": irtaudit.__version__,
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
     provenance = {
         "config": asdict(config),
-        "versions": versions,
+        "versions": versions(),
         "command": "python experiments/factor_correlations/run.py",
     }
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")

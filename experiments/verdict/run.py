@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -48,6 +47,7 @@ from irtaudit.dimensionality.compare import (
 )
 from irtaudit.dimensionality.gates import judge_with_gates
 from irtaudit.irt.panels import fit_panels
+from irtaudit.present import versions
 from irtaudit.stats.proportions import wilson
 from irtaudit.stats.resampling import Interval, corrected_interval
 from irtaudit.stats.scoring import log_loss
@@ -656,14 +656,8 @@ def main() -> None:
     spread(tables["evidence"]).round(3).to_csv(out / "spread.csv", index=False)
     summary.to_csv(out / "summary.csv", index=False)
     print(summary.to_string(index=False))
-    versions = {
-        "irtaudit": irtaudit.__version__,
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
     command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py; then once more with --rejudge"
-    provenance = {"config": asdict(config), "versions": versions, "command": command}
+    provenance = {"config": asdict(config), "versions": versions(), "command": command}
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
 
 

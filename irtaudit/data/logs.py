@@ -14,7 +14,6 @@ from irtaudit.data.responses import listed
 from irtaudit.errors import DataError
 
 SCORED, UNSCORED, ERROR, CANCELLED = "scored", "unscored", "error", "cancelled"
-STATUSES = (SCORED, UNSCORED, ERROR, CANCELLED)
 MOST_TRIALS = 2**31
 """Trials of an item are numbered below this."""
 

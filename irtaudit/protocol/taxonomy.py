@@ -25,7 +25,6 @@ Engagement = Literal["none", "passive", "active", "engineered"]
 Mislead = Literal["no", "partial", "yes"]
 
 EXPOSURE_NAMES: tuple[ExposureName, ...] = get_args(ExposureName)
-PROTOCOL_KINDS: tuple[ProtocolKind, ...] = get_args(ProtocolKind)
 ENGAGEMENTS: tuple[Engagement, ...] = get_args(Engagement)
 MISLEADS: tuple[Mislead, ...] = get_args(Mislead)
 

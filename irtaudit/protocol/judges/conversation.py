@@ -26,7 +26,6 @@ from irtaudit.protocol.judges.case import (
     utf8,
 )
 
-PROMPT_ID = "irtaudit-protocol-judge-1"
 MAX_EVENT = 4_000  # characters of one event that are shown
 MAX_CASE = 120_000  # characters of one case
 
