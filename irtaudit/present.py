@@ -5,26 +5,25 @@ The names of the files and of their columns are an interface: other programs rea
 
 from __future__ import annotations
 
-import json
-import math
 import platform
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from irtaudit._version import __version__
 from irtaudit.audit import KIND, AuditResult
 from irtaudit.data.files import atomic_write, write_csv
 from irtaudit.data.outputs import filling
+from irtaudit.data.screen import Screened
+from irtaudit.dif.present import READING, present_alone
 from irtaudit.dif.present import present as present_groups
-from irtaudit.dif.result import withdraw
+from irtaudit.dif.result import DifResult, withdraw
 from irtaudit.dif.words import TERMS as GROUP_TERMS
+from irtaudit.dif.words import groups_in_words
 from irtaudit.dif.words import summary as groups_summary
 from irtaudit.dimensionality.followup import followups_table
 from irtaudit.dimensionality.pairwise import pairwise_table
@@ -34,8 +33,8 @@ from irtaudit.dimensionality.present_files import present_files
 from irtaudit.dimensionality.sweep import Cut, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, items_table
 from irtaudit.dimensionality.trials import trial_facts
-from irtaudit.errors import StorageError
 from irtaudit.irt.presets import get_preset
+from irtaudit.report.export import figure_files, json_text, make_folder, plain
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Section
 
@@ -242,10 +241,70 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
             write_csv(table, folder / f"{name}.csv")
         withdraw(folder, written)
         _write_figures(page, folder / "figures")
-        text = json.dumps(summary(result, command), indent=1, allow_nan=False, ensure_ascii=False)
-        atomic_write(folder / "audit.json", text + "\n")
+        atomic_write(folder / "audit.json", json_text(summary(result, command)))
         title = f"{_title(result)}, audited"
         return write_report(page, folder, title=title, command=command, glossary={**GROUP_TERMS, **TERMS})
+
+
+def write_dif(
+    found: DifResult,
+    screened: Screened,
+    folder: Path,
+    *,
+    notes: Sequence[str] = (),
+    claim: str = READING,
+    command: str = "",
+) -> Path:
+    """Write the folder of a comparison of groups that stands alone.
+
+    Parameters
+    ----------
+    found : DifResult
+    screened : Screened
+        The responses that were compared, and what was dropped from them.
+    folder : Path
+        Made when missing. Receives ``dif.json``, the tables of `irtaudit.dif.result.DifResult.files`,
+        ``dropped.csv``, ``figures/*.svg`` and ``report.html``; each file is complete or as it was.
+    notes : sequence of str
+        What limits the answer, a sentence each.
+    claim : str
+        The reading under test.
+    command : str
+        The command that reproduces the folder, for the report.
+
+    Returns
+    -------
+    Path
+        ``report.html``.
+
+    Raises
+    ------
+    StorageError
+        When a file cannot be written.
+    PlanError
+        When the folder holds what irtaudit did not write.
+    """
+    matrix = screened.matrix
+    holds_for = {
+        "Groups": groups_in_words(found),
+        "Data": f"{matrix.source or 'responses'}: {matrix.n_subjects} models x {matrix.n_items} items, "
+        f"sha256 {matrix.sha256[:16]}…",
+        "Version": f"irtaudit {__version__}",
+    }
+    limits = [
+        Section(place="limit", claim=f"{note[:1].upper()}{note[1:]}".rstrip(".") + ".") for note in notes
+    ]
+    page = [*present_alone(found, holds_for, claim), *limits]
+    heading = {"schema_version": 1, "kind": "dif", "data_sha256": matrix.sha256, "command": command}
+    with filling(folder, "dif"):
+        for name, table in {**found.files, "dropped": screened.dropped}.items():
+            write_csv(table, folder / f"{name}.csv")
+        withdraw(folder, found.files)
+        _write_figures(page, folder / "figures")
+        content = heading | groups_summary(found) | {"report": str(folder / "report.html")}
+        atomic_write(folder / "dif.json", json_text(content))
+        title = f"{Path((matrix.source or 'Responses').partition(',')[0]).name}: groups compared"
+        return write_report(page, folder, title=title, command=command, glossary=GROUP_TERMS)
 
 
 def _title(result: AuditResult) -> str:
@@ -271,17 +330,9 @@ def tables(result: AuditResult) -> dict[str, pd.DataFrame]:
 
 
 def _write_figures(page: Sequence[Section], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
-    used: dict[str, int] = {}
-    for section in page:
-        for figure in section.figures:
-            stem = re.sub(r"\W+", "_", (section.title or section.claim).casefold()).strip("_")[:60]
-            used[stem] = used.get(stem, 0) + 1
-            name = stem if used[stem] == 1 else f"{stem}_{used[stem]}"
-            atomic_write(folder / f"{name}.svg", figure.svg + "\n")
+    make_folder(folder)
+    for name, svg in figure_files(page).items():
+        atomic_write(folder / name, svg)
 
 
 def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
@@ -352,8 +403,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "warnings": {name: list(fit.warnings) for name, fit in {**result.fits, **result.full}.items()},
         "seconds": result.seconds,
     }
-    plain: dict[str, Any] = _plain(content)
-    return plain
+    return dict(plain(content))
 
 
 def _plan_content(planned: Planned | None) -> dict[str, Any] | None:
@@ -366,18 +416,3 @@ def _plan_content(planned: Planned | None) -> dict[str, Any] | None:
         "content": planned.plan.model_dump(mode="json"),
         "deviations": [asdict(one) for one in planned.deviations],
     }
-
-
-def _plain(value: Any) -> Any:
-    """JSON types: frames as lists of rows, what is not a finite number as None."""
-    if isinstance(value, pd.DataFrame):
-        return [_plain(row) for row in value.to_dict("records")]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value

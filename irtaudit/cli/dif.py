@@ -15,7 +15,6 @@ from irtaudit.cli.reading import PLACE, WORDS, given, reading_options, size_opti
 if TYPE_CHECKING:
     from irtaudit.audit import Progress
     from irtaudit.data.responses import ResponseMatrix
-    from irtaudit.data.screen import Screened
     from irtaudit.dif.options import DifOptions
     from irtaudit.dif.result import DifResult
     from irtaudit.irt.result import FitResult
@@ -141,13 +140,15 @@ def command(
     and group, are the headline; mh_z and score are standardised, so that noisy items do not set the cut-off;
     logistic_nonuniform looks for differences that change with ability.
     """
-    from irtaudit.data.outputs import check_folder, claim_folder, filling, keep_apart
+    from irtaudit.data.outputs import check_folder, claim_folder, keep_apart
     from irtaudit.data.screen import missingness_warnings
     from irtaudit.data.screen import screen as screened_of
     from irtaudit.dif.audit import compare_groups
     from irtaudit.dif.groups import parse_groups
     from irtaudit.dif.options import DifOptions
+    from irtaudit.dif.present import READING
     from irtaudit.dif.words import answer
+    from irtaudit.present import write_dif
 
     pairs = [parse_groups(text) for text in groups]
     chosen: Any = tuple(
@@ -177,8 +178,8 @@ def command(
             screened.matrix, fits, pairs, cluster=cluster, options=options, progress=progress
         )
     notes = (*screened.matrix.notes, *missingness_warnings(screened.matrix))
-    with filling(out, "dif"):
-        report = _written(found, screened, notes, claim, out)
+    again = reproducing_command(click.get_current_context())
+    report = write_dif(found, screened, out, notes=notes, claim=claim or READING, command=again)
     if as_json:
         click.echo((out / "dif.json").read_text(encoding="utf-8"), nl=False)
     elif quiet:
@@ -227,42 +228,6 @@ def _fitted(
     stage = None if progress is None else partial(progress, "Fits to every response")
     fits = fit_all(matrix, specs, store=out / "fits", progress=stage, **fitting)
     return list(fits.values())
-
-
-def _written(
-    found: DifResult, screened: Screened, notes: Sequence[str], claim: str | None, out: Path
-) -> Path:
-    from irtaudit._version import __version__
-    from irtaudit.data.files import atomic_write, write_csv
-    from irtaudit.dif.present import READING, present_alone
-    from irtaudit.dif.result import withdraw
-    from irtaudit.dif.words import TERMS, groups_in_words, summary
-    from irtaudit.report.export import figure_files, json_text, make_folder
-    from irtaudit.report.page import write_report
-    from irtaudit.report.section import Section
-
-    matrix, again = screened.matrix, reproducing_command(click.get_current_context())
-    holds_for = {
-        "Groups": groups_in_words(found),
-        "Data": f"{matrix.source or 'responses'}: {matrix.n_subjects} models x {matrix.n_items} items, "
-        f"sha256 {matrix.sha256[:16]}…",
-        "Version": f"irtaudit {__version__}",
-    }
-    limits = [
-        Section(place="limit", claim=f"{note[:1].upper()}{note[1:]}".rstrip(".") + ".") for note in notes
-    ]
-    page = [*present_alone(found, holds_for, claim or READING), *limits]
-    make_folder(out / "figures")
-    for name, table in {**found.files, "dropped": screened.dropped}.items():
-        write_csv(table, out / f"{name}.csv")
-    withdraw(out, found.files)
-    for name, svg in figure_files(page).items():
-        atomic_write(out / "figures" / name, svg)
-    heading = {"schema_version": 1, "kind": "dif", "data_sha256": matrix.sha256, "command": again}
-    report = out / "report.html"
-    atomic_write(out / "dif.json", json_text(heading | summary(found) | {"report": str(report)}))
-    title = f"{Path((matrix.source or 'Responses').partition(',')[0]).name}: groups compared"
-    return write_report(page, out, title=title, command=again, glossary=TERMS)
 
 
 def _tell(found: DifResult, notes: Sequence[str], claim: str | None, report: Path) -> None:
