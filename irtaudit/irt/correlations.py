@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.errors import PlanError
@@ -17,10 +18,6 @@ from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult, ability_correlations
 
 N_REFITS = 25
-STRETCH = 1.15
-"""Of the measurement error: it comes from 25 refits (t against normal: 1.05), and from panels simulated with
-the estimated correlation, not the true one, near which it may be larger. The coverage of both intervals is
-in ``experiments/factor_correlations``."""
 COLUMNS = [
     "factor_1", "factor_2", "correlation", "population_low", "population_high", "panel_low", "panel_high",
     "measurement_sd",
@@ -37,12 +34,13 @@ def factor_correlation_intervals(
     seed: int = 0,
     workers: int | None = None,
 ) -> pd.DataFrame:
-    """Two intervals of every factor correlation, on Fisher's z scale.
+    """Two intervals of every factor correlation.
 
-    The measurement error s of z is its SD between panels that are simulated from the fit and refitted, each
-    against the correlation of its own simulated abilities, times `STRETCH`. *Panel* interval: what the
-    correlation of these very subjects' abilities may be, ``z +- q s``. *Population* interval: what it may be
-    among subjects like them, ``z +- q sqrt(1 / (N - 3) + s^2)``.
+    The measurement error s is the root mean square error of ``arcsin r`` in panels that are simulated from
+    the fit and refitted, each against the correlation of its own simulated abilities. *Panel* interval: what
+    the correlation of these very subjects' abilities may be, ``arcsin r +- t s``, t of as many degrees of
+    freedom as there are refits. *Population* interval: what it may be among subjects like them, on Fisher's z
+    scale, ``z +- sqrt(q^2 / (N - 3) + t^2 s^2 / (1 - r^2))``, q being the normal quantile.
 
     Parameters
     ----------
@@ -62,24 +60,35 @@ def factor_correlation_intervals(
     -------
     DataFrame
         One row per pair of factors: ``factor_1, factor_2, correlation, population_low, population_high,
-        panel_low, panel_high, measurement_sd`` (of z, stretched).
+        panel_low, panel_high, measurement_sd`` (s).
 
     Raises
     ------
     PlanError
         When the model has no learned correlations.
+
+    Notes
+    -----
+    Errors of measurement shrink as correlations grow: where abilities are known up to small normal errors,
+    that of r has an SD in proportion to ``sqrt(1 - r^2)``, so ``arcsin r`` has the same at every r (Fisher's
+    z stabilises the other error, that of sampling subjects). ``experiments/factor_correlations`` has the
+    coverage of both intervals.
     """
     found = fit.factor_correlations
     if found is None:
         raise PlanError(f"{fit.spec.name} has no learned factor correlations.")
     pairs = list(combinations(range(fit.spec.dims), 2))
     errors = _refit_errors(fit, matrix, found.to_numpy(), n_refits, preset, seed, workers)
-    z, q = _z(found.to_numpy(), pairs), norm.ppf((1 + level) / 2)
-    s = STRETCH * errors.std(axis=0, ddof=1)
-    population, panel = q * np.sqrt(1 / (len(fit.subjects) - 3) + s**2), q * s
+    r = _pairs(found.to_numpy(), pairs)
+    s = np.sqrt((errors**2).mean(axis=0))
+    measured = student.ppf((1 + level) / 2, len(errors)) * s
+    sampled = norm.ppf((1 + level) / 2) / np.sqrt(len(fit.subjects) - 3)
+    half = np.hypot(sampled, measured / np.sqrt(1 - r**2))
+    population = [np.tanh(np.arctanh(r) + side * half) for side in (-1, 1)]
+    right = np.pi / 2
+    panel = [np.sin(np.clip(np.arcsin(r) + side * measured, -right, right)) for side in (-1, 1)]
     names = [(fit.spec.factors[a], fit.spec.factors[b]) for a, b in pairs]
-    limits = [np.tanh(z + side * half) for half in (population, panel) for side in (-1, 1)]
-    columns = [[a for a, _ in names], [b for _, b in names], np.tanh(z), *limits, s]
+    columns = [[a for a, _ in names], [b for _, b in names], r, *population, *panel, s]
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
@@ -92,7 +101,7 @@ def _refit_errors(
     seed: int,
     workers: int | None,
 ) -> NDArray[np.float64]:
-    """(refit, pair) errors of z in simulated panels, against the correlations of their own abilities."""
+    """(refit, pair) errors of arcsin r in simulated panels, against the correlations of their own abilities."""
     pairs = list(combinations(range(fit.spec.dims), 2))
     theta, panels = _simulated(fit, matrix, correlations, n_refits, np.random.default_rng(seed))
     refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers, trials=matrix.trials)
@@ -106,14 +115,14 @@ def _refit_errors(
     )
     return np.array(
         [
-            _z(found, pairs) - _z(np.corrcoef(one.T), pairs)
+            np.arcsin(_pairs(found, pairs)) - np.arcsin(_pairs(np.corrcoef(one.T), pairs))
             for found, one in zip(refitted, theta[kept], strict=True)
         ]
     )
 
 
-def _z(correlations: NDArray[np.float64], pairs: list[tuple[int, int]]) -> NDArray[np.float64]:
-    return np.arctanh(np.array([correlations[a, b] for a, b in pairs]))
+def _pairs(correlations: NDArray[np.float64], pairs: list[tuple[int, int]]) -> NDArray[np.float64]:
+    return np.array([correlations[a, b] for a, b in pairs])
 
 
 def _simulated(

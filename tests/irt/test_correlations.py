@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from panels import random_matrix
+from scipy.stats import t as student
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.errors import PlanError
@@ -70,10 +71,32 @@ def test_intervals_of_a_planted_panel() -> None:
     # This seed's panel and population are both inside; over seeds that is what 95 % means.
     assert row["panel_low"] < np.corrcoef(theta.T)[0, 1] < row["panel_high"]
     assert row["population_low"] < 0.7 < row["population_high"]
-    # Forty items each leave a measurement error of z like that of sampling sixty subjects, 1 / sqrt(57).
-    assert 0.05 < row["measurement_sd"] < 0.2
+    # Forty items each leave a measurement error of z like that of sampling sixty subjects, 1 / sqrt(57), and
+    # arcsin r is sqrt(1 - r^2), .7 here, as steep as z.
+    assert 0.035 < row["measurement_sd"] < 0.14
+    r, half = row["correlation"], student.ppf(0.975, 25) * row["measurement_sd"]
+    np.testing.assert_allclose(
+        np.arcsin(row[["panel_low", "panel_high"]].astype(float)), np.arcsin(r) + [-half, half]
+    )
+    variance = 1.96**2 / 57 + half**2 / (1 - r**2)
+    assert np.arctanh(row["population_high"]) - np.arctanh(r) == pytest.approx(np.sqrt(variance), rel=1e-4)
     again = factor_correlation_intervals(result, matrix, workers=1)
     assert again.equals(table)
+
+
+def test_errors_of_measurement_do_not_depend_on_the_correlation_on_the_arcsine_scale() -> None:
+    rng, spread = np.random.default_rng(4), {}
+    for r in (0.3, 0.9):
+        u = rng.multivariate_normal(np.zeros(2), [[1, r], [r, 1]], size=(1500, 80))
+        measured = u + 0.2 * rng.normal(size=u.shape)
+        z, own = ((x - x.mean(1, keepdims=True)) for x in (measured, u))
+        found, truth = (x.prod(2).mean(1) for x in (z, own))
+        found /= np.sqrt((z.var(1) - 0.04).prod(1))
+        truth /= np.sqrt(own.var(1).prod(1))
+        spread[r] = [(f(found) - f(truth)).std() for f in (np.arcsin, np.arctanh)]
+    # An SD over 1,500 panels has a standard error of 2 %; z would tell the two apart by a factor of two.
+    assert spread[0.3][0] == pytest.approx(spread[0.9][0], rel=0.15)
+    assert spread[0.9][1] > 1.8 * spread[0.3][1]
 
 
 def test_uncorrelated_models_have_no_correlations() -> None:
