@@ -119,7 +119,7 @@ class Config:
     power_panels_unlabelled: int = 2
     block: int = 4
     preset: str = "default"
-    seed: int = 2026
+    seed: int = 2027
     kinds: tuple[Kind, ...] = (
         Kind("one factor", ONE, ONE_FACTOR),
         Kind("one factor, skewed theta and guessing", ONE, ONE_FACTOR, hard=True),

@@ -21,7 +21,7 @@ from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.stats.bootstrap import cluster_draws, cluster_interval
-from irtaudit.stats.resampling import Interval, corrected_interval
+from irtaudit.stats.resampling import Interval, corrected_interval, joint_intervals
 from irtaudit.stats.scoring import log_likelihood, log_loss
 
 POWER_CORRELATION = 0.8
@@ -253,8 +253,8 @@ def power_of_the_rule(
     Notes
     -----
     One challenger above the margin suffices, so challengers are fitted one after the other, the one that the
-    panels are simulated from first, each only to panels in which none was above it yet. The answer is the
-    same as if all were fitted to all.
+    panels are simulated from first, each only to panels in which none was yet above it by the interval
+    corrected for all of them. The answer is the same as if all were fitted to all.
     """
     rng = np.random.default_rng(seed)
     train, heldout = splits.training(matrix), splits.heldout(matrix)
@@ -277,16 +277,18 @@ def power_of_the_rule(
     )
     margins = [margin_share * (m - _means(losses)).mean() for m, losses in zip(means, one, strict=True)]
     seen = np.zeros(n_panels, dtype=bool)
+    intervals: list[list[Callable[[int], Interval]]] = [[] for _ in range(n_panels)]
     own_first = sorted(challengers, key=lambda spec: spec.name != truth.spec.name)
     for part, spec in enumerate(own_first, 1):
         left = np.flatnonzero(~seen)
         for panel, losses in zip(left, refitted(spec, left, part), strict=True):
             gains = [reference - own for reference, own in zip(one[panel], losses, strict=True)]
             sampling = [gain.var(ddof=1) / gain.size for gain in gains]
-            interval = corrected_interval(
-                _means(gains), ratio, n_comparisons=len(challengers), sampling=sampling
-            )
-            seen[panel] = interval.low > margins[panel]
+            intervals[panel].append(_interval_for(_means(gains), ratio, sampling))
+            seen[panel] = intervals[panel][-1](len(challengers)).low > margins[panel]
+    for panel in np.flatnonzero(~seen):
+        joint = joint_intervals(intervals[panel], margins[panel])
+        seen[panel] = any(interval.low > margins[panel] for interval in joint)
     if progress is not None:
         progress(parts, parts)
     labelled = truth.spec.structure == "confirmatory"
@@ -321,6 +323,13 @@ def _refitted_losses(
             yield [cell_losses(panel, q, cells, trials) for q, cells in zip(p, heldout, strict=True)]
         done += len(run)
         report(done, len(panels))
+
+
+def _interval_for(
+    differences: NDArray[np.float64], ratio: float, sampling: Sequence[float]
+) -> Callable[[int], Interval]:
+    """The interval of one comparison by the number that it is corrected for."""
+    return lambda n: corrected_interval(differences, ratio, n_comparisons=n, sampling=sampling)
 
 
 def _means(losses: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

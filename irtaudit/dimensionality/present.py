@@ -371,7 +371,7 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
                 else " from the spread between splits and between responses,"
             )
             + " corrected for overlapping splits (Nadeau and Bengio 2003) and for the number of challengers "
-            "(Bonferroni).",
+            "(Bonferroni; those that stay wholly below the margin settle first and are not counted again).",
             otherwise="Every interval below the margin would speak for one score, one above it against.",
             table=comparison.paired,
             columns=COLUMNS | ALONE,

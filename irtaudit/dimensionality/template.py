@@ -162,7 +162,7 @@ def _models(matrix: ResponseMatrix, grid: Grid) -> list[str]:
         *(f"  {toml_text(name)}," for name in names),
         "]",
         "# Which of them could show that one dimension is too few. Default: every confirmatory one, and",
-        "# exploratory ones up to four dimensions. More challengers cost power: intervals hold jointly.",
+        "# exploratory ones up to four dimensions. More challengers cost power: their intervals hold jointly.",
         "# challengers = [" + ", ".join(map(toml_text, factors or ("exploratory_2d_2pl",))) + "]",
         *_followup(matrix.items, columns),
     ]

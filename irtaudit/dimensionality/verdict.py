@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -35,7 +36,7 @@ import pandas as pd
 from irtaudit.dimensionality.compare import Comparison, check_one_dimension, strongest_unidimensional
 from irtaudit.dimensionality.labels import short_label
 from irtaudit.errors import PlanError
-from irtaudit.stats.resampling import Interval
+from irtaudit.stats.resampling import Interval, joint_intervals
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -103,7 +104,7 @@ class Verdict:
     evidence : DataFrame
         One row per challenger whose fit did not fail: ``challenger``; ``difference, low, high`` (log-loss of
         the best unidimensional model minus that of the challenger, corrected interval, jointly 95 % over the
-        challengers); ``margin``; ``position`` of the interval ("above", "below" or "across" the margin,
+        challengers, see :func:`irtaudit.stats.resampling.joint_intervals`); ``margin``; ``position`` of the interval ("above", "below" or "across" the margin,
         "undefined"); ``cluster_low, cluster_high`` (NaN: not computed).
     conditions : DataFrame
         One row per condition of the rule: ``condition``, ``state`` ("met", "not met", "open" where it
@@ -215,9 +216,12 @@ def _evidence(
     margin: float,
     clusters: Mapping[str, Interval],
 ) -> pd.DataFrame:
+    intervals = [UNDEFINED] * len(challengers)
+    if best:
+        each = [partial(comparison.interval, name, best) for name in challengers]
+        intervals = joint_intervals(each, margin)
     rows = []
-    for name in challengers:
-        interval = comparison.interval(name, best, len(challengers)) if best else UNDEFINED
+    for name, interval in zip(challengers, intervals, strict=True):
         cluster = clusters.get(name, UNDEFINED)
         position = _position(interval, margin)
         rows.append([name, *interval, margin, position, cluster.low, cluster.high])

@@ -101,7 +101,7 @@ def _refit_errors(
     seed: int,
     workers: int | None,
 ) -> NDArray[np.float64]:
-    """(refit, pair) errors of arcsin r in simulated panels, against the correlations of their own abilities."""
+    """(refit, pair) errors of arcsin r in simulated panels, against that of their own abilities."""
     pairs = list(combinations(range(fit.spec.dims), 2))
     theta, panels = _simulated(fit, matrix, correlations, n_refits, np.random.default_rng(seed))
     refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers, trials=matrix.trials)

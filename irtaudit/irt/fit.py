@@ -35,7 +35,7 @@ from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 
 Progress = Callable[[int, int], None]
 
-ENGINE_VERSION = 3
+ENGINE_VERSION = 4
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
 CELLS_PER_TILE = 700_000
 MAX_FITS_PER_TILE = 20
@@ -590,7 +590,8 @@ def _hyper_values(layout: Layout, packed: NDArray[np.floating]) -> dict[str, NDA
             factor = correlation_cholesky(torch.as_tensor(free), layout.spec.dims).numpy()
             values[hyper.name] = factor @ np.swapaxes(factor, -1, -2)
         else:
-            values[hyper.name] = (np.exp(free) if hyper.support == "positive" else free)[..., 0]
+            points = np.exp(free) if hyper.support == "positive" else free
+            values[hyper.name] = points if hyper.plate == "dim" else points[..., 0]
     return values
 
 

@@ -116,7 +116,8 @@ class Layout:
     def hyper_slices(self) -> dict[str, slice]:
         """Columns of each hyperparameter in a packed row of unconstrained values."""
         k = self.spec.dims
-        sizes = [k * (k - 1) // 2 if h.support == "correlation" else 1 for h in self.hypers]
+        free = {"correlation": k * (k - 1) // 2}
+        sizes = [free.get(h.support, k if h.plate == "dim" else 1) for h in self.hypers]
         ends = np.cumsum([0, *sizes]).tolist()
         return {h.name: slice(a, b) for h, a, b in zip(self.hypers, ends, ends[1:], strict=False)}
 

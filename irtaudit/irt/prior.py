@@ -136,12 +136,13 @@ class Prior:
     def _views(self, sites: Sequence[Latent]) -> _Learned:
         lay = self._layout
         columns = slice(lay.slices[sites[0].name].start, lay.slices[sites[-1].name].stop)
-        scales = _stride([lay.hyper_slices[str(site.scale)].start for site in sites])
+        scales = _columns([lay.hyper_slices[str(site.scale)] for site in sites])
         learned_mean = isinstance(sites[0].mean, str)
-        means = _stride([lay.hyper_slices[str(site.mean)].start for site in sites]) if learned_mean else None
+        means = _columns([lay.hyper_slices[str(site.mean)] for site in sites]) if learned_mean else None
+        n = self._precisions[:, scales].shape[1]
 
         def rows(packed: Tensor) -> Tensor:
-            return packed[:, columns].view(packed.shape[0], len(sites), -1)
+            return packed[:, columns].view(packed.shape[0], n, -1)
 
         return _Learned(
             precision=self._precisions[:, scales],
@@ -166,16 +167,18 @@ def _alike(layout: Layout) -> list[list[Latent]]:
     return [list(sites) for _, sites in groupby(learned, kind)]
 
 
-def _stride(columns: Sequence[int]) -> slice:
-    """One or two columns as a slice."""
-    return slice(columns[0], columns[-1] + 1, max(1, columns[-1] - columns[0]))
+def _columns(hypers: Sequence[slice]) -> slice:
+    """Columns of one hyperparameter, or of two that have one each."""
+    first, last = hypers[0], hypers[-1]
+    return first if first == last else slice(first.start, last.stop, last.start - first.start)
 
 
 @dataclass(frozen=True)
 class _Learned:
     """Views of what belongs to latent sites whose prior moments are learned.
 
-    (fit, site) hyperparameters, (fit, site, 1) columns, (fit, site, size) rows.
+    (fit, site) hyperparameters, (fit, site, 1) columns, (fit, site, size) rows; a site with hyperparameters
+    in each dimension counts as so many.
     """
 
     precision: Tensor
@@ -321,7 +324,8 @@ def _hyper_gradient_terms(layout: Layout, hyper: Tensor) -> tuple[Tensor, Tensor
             exponential[columns], constant[columns] = second, 1 - first
     for latent in layout.latents:
         if isinstance(latent.scale, str):
-            constant[layout.hyper_slices[latent.scale]] += layout.sizes[latent.name]
+            columns = layout.hyper_slices[latent.scale]
+            constant[columns] += layout.sizes[latent.name] // (columns.stop - columns.start)
     return linear, exponential, constant
 
 

@@ -42,8 +42,8 @@ def model(layout: Layout, responses: Tensor, trials: Tensor, n_restarts: int) ->
     """
     spec, plates = layout.spec, _Plates(layout, responses.shape[0], n_restarts)
     values: Sites = {}
-    with plates("split", "restart"):
-        for hyper in layout.hypers:
+    for hyper in layout.hypers:
+        with plates("split", "restart", *filter(None, [hyper.plate])):
             values[hyper.name] = pyro.sample(hyper.name, _hyper_prior(hyper, spec.dims, responses.dtype))
     for site in layout.latents:
         with plates("split", "restart", site.plate):
@@ -67,8 +67,8 @@ def guide(layout: Layout, state: State, n_splits: int) -> None:
     """
     n_restarts = state.loc.shape[0] // n_splits
     plates = _Plates(layout, n_splits, n_restarts)
-    with plates("split", "restart"):
-        for hyper in layout.hypers:
+    for hyper in layout.hypers:
+        with plates("split", "restart", *filter(None, [hyper.plate])):
             point = _hyper_value(hyper, layout, state).unflatten(0, (n_splits, n_restarts))
             event = 2 if hyper.support == "correlation" else 0
             point = point[:, :, None, None] if event else point[:, :, None]
@@ -205,9 +205,13 @@ def _hyper_prior(hyper: Hyper, dims: int, dtype: torch.dtype) -> dist.Distributi
 def _latent_prior(
     site: Latent, layout: Layout, values: Mapping[str, Tensor], dtype: torch.dtype
 ) -> dist.Distribution:
-    moments = [
-        values[m] if isinstance(m, str) else torch.tensor(m, dtype=dtype) for m in (site.mean, site.scale)
-    ]
+    def moment(of: float | str) -> Tensor:
+        if not isinstance(of, str):
+            return torch.tensor(of, dtype=dtype)
+        # Exploratory slopes lie dimension by dimension, and each dimension has moments of its own.
+        return values[of].repeat_interleave(layout.n_items, -1) if site.name == "slope" else values[of]
+
+    moments = [moment(of) for of in (site.mean, site.scale)]
     if site.name != "theta":
         return dist.Normal(*moments)
     if layout.spec.correlated:

@@ -91,8 +91,9 @@ class FitResult:
         population; ``log_slope`` or ``slope`` (split, restart, loading), log logits or logits per unit of
         theta, (split, restart, dim) in a 1PL; ``intercept``, ``logit_guess`` (split, restart, item), logits.
     hypers : mapping of arrays
-        Learned hyperparameters (split, restart); ``factor_correlation`` (split, restart, dim, dim) is the
-        prior's matrix R, see :attr:`factor_correlations` for the estimate.
+        Learned hyperparameters (split, restart), or (split, restart, dim) where each dimension has one;
+        ``factor_correlation`` (split, restart, dim, dim) is the prior's matrix R, see
+        :attr:`factor_correlations` for the estimate.
     restarts : DataFrame
         Columns ``split, restart, train_log_lik`` (plug-in, nats), ``elbo`` (mean of the last checks, nats),
         ``log_loss, brier`` (plug-in, held-out cells), ``epochs, stop_reason, retries, selected, elbo_best``.

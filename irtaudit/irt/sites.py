@@ -11,7 +11,7 @@ latent          plate      hierarchical                       paper
 theta           subject    N(0, I), or N(0, R) if correlated  the same
 log_slope       loading    N(slope_mean, slope_scale)         N(0, .5)
 log_slope 1PL   dim        N(0, .5)                           N(0, .5)
-slope (expl.)   loading    N(0, slope_scale)                  N(0, 1)
+slope (expl.)   loading    N(slope_mean, slope_scale)         N(0, 1)
 intercept       item       N(intercept_mean, intercept_scale) N(0, 2)
 logit_guess     item       N(-1.4, .7)                        N(-1.4, .7)
 ==============  =========  =================================  ====================================
@@ -19,7 +19,7 @@ logit_guess     item       N(-1.4, .7)                        N(-1.4, .7)
 ==================  =============  =============================================================
 hyperparameter      support        prior
 ==================  =============  =============================================================
-slope_mean          real           N(0, .5)
+slope_mean          real           N(0, .5) of log slopes; N(0, 1) of exploratory slopes
 slope_scale         positive       Gamma(10, 20) of log slopes; Gamma(2, 2) of exploratory slopes
 intercept_mean      real           N(0, 2)
 intercept_scale     positive       Gamma(2, 1)
@@ -31,6 +31,10 @@ learned scale cannot collapse onto its boundary (Chung et al. 2013, Psychometrik
 spread of log slopes shape 2 is not enough: on the five items of LSAT7 it still shrinks the 2PL towards a
 1PL (marginal log-likelihood -2663.8, maximum -2658.8). Gamma(10, 20) has the paper's .5 as its mean and
 reaches -2659.7 there; with hundreds of items it hardly matters.
+
+Exploratory slopes have a mean and a scale in each dimension: where items mostly tell the same subjects apart,
+one dimension takes what the slopes have in common, and the scale of one that is not needed becomes small, so
+that a surplus dimension costs little held-out log-loss.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ Support = Literal["real", "positive", "correlation"]
 
 GUESS_MEAN, GUESS_SD = -1.4, 0.7
 SLOPE_SD = 0.5
-FREE_SLOPE_SD = 1.0
+FREE_SLOPE_SD = FREE_SLOPE_MEAN_SD = 1.0
 INTERCEPT_SD = 2.0
 
 
@@ -83,12 +87,15 @@ class Hyper:
         (mean, sd) of a normal for ``real``; (shape, rate) of a Gamma for ``positive``; unused otherwise.
     start : float
         Constrained value that a fit starts from.
+    plate : {"dim"}, optional
+        There is one value for each dimension; else a fit has one.
     """
 
     name: str
     support: Support
     prior: tuple[float, float]
     start: float
+    plate: Literal["dim"] | None = None
 
 
 def latents(spec: ModelSpec) -> tuple[Latent, ...]:
@@ -104,8 +111,10 @@ def latents(spec: ModelSpec) -> tuple[Latent, ...]:
     """
     learned = spec.priors == "hierarchical"
     sites = [Latent("theta", "subject", 0.0, 1.0)]
-    if not spec.positive:
-        sites.append(Latent("slope", "loading", 0.0, "slope_scale" if learned else FREE_SLOPE_SD))
+    if not spec.positive and learned:
+        sites.append(Latent("slope", "loading", "slope_mean", "slope_scale"))
+    elif not spec.positive:
+        sites.append(Latent("slope", "loading", 0.0, FREE_SLOPE_SD))
     elif spec.family == "1pl":
         sites.append(Latent("log_slope", "dim", 0.0, SLOPE_SD))
     elif learned:
@@ -134,10 +143,12 @@ def hypers(spec: ModelSpec) -> tuple[Hyper, ...]:
     """
     sites = []
     named = {v for site in latents(spec) for v in (site.mean, site.scale)}
-    if "slope_mean" in named:
-        sites.append(Hyper("slope_mean", "real", (0.0, 0.5), 0.0))
-    if "slope_scale" in named:
-        sites.append(Hyper("slope_scale", "positive", (10.0, 20.0) if spec.positive else (2.0, 2.0), 0.5))
+    if "slope_mean" in named and spec.positive:
+        sites.append(Hyper("slope_mean", "real", (0.0, SLOPE_SD), 0.0))
+        sites.append(Hyper("slope_scale", "positive", (10.0, 20.0), 0.5))
+    elif "slope_mean" in named:
+        sites.append(Hyper("slope_mean", "real", (0.0, FREE_SLOPE_MEAN_SD), 0.0, "dim"))
+        sites.append(Hyper("slope_scale", "positive", (2.0, 2.0), 0.5, "dim"))
     if "intercept_mean" in named:
         sites.append(Hyper("intercept_mean", "real", (0.0, 2.0), 0.0))
         sites.append(Hyper("intercept_scale", "positive", (2.0, 1.0), 1.0))

@@ -76,7 +76,7 @@ def test_intervals_of_a_planted_panel() -> None:
     assert 0.035 < row["measurement_sd"] < 0.14
     r, half = row["correlation"], student.ppf(0.975, 25) * row["measurement_sd"]
     np.testing.assert_allclose(
-        np.arcsin(row[["panel_low", "panel_high"]].astype(float)), np.arcsin(r) + [-half, half]
+        np.arcsin(row[["panel_low", "panel_high"]].astype(float)), np.arcsin(r) + np.array([-half, half])
     )
     variance = 1.96**2 / 57 + half**2 / (1 - r**2)
     assert np.arctanh(row["population_high"]) - np.arctanh(r) == pytest.approx(np.sqrt(variance), rel=1e-4)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from scipy.stats import norm
 from scipy.stats import t as student
 
-from irtaudit.stats.resampling import SAMPLING_DF, corrected_interval
+from irtaudit.stats.resampling import SAMPLING_DF, Interval, corrected_interval, joint_intervals
 
 # Five paired differences; mean 2, variance 2.5.
 FIVE = [0.0, 1.0, 2.0, 3.0, 4.0]
@@ -85,3 +86,37 @@ def test_the_spread_within_splits_by_hand():
     half = student.ppf(0.975, 4 + SAMPLING_DF) * np.sqrt(variance * 0.45)
     _, low, high = corrected_interval(FIVE, 0.25, sampling=[4.0] * 5)
     assert (low, high) == pytest.approx((2 - half, 2 + half), rel=1e-12)
+
+
+def _normal(estimate):
+    """Interval of an estimate with standard error 1, by the number of comparisons."""
+    halves = {n: norm.ppf(1 - 0.025 / n) for n in range(1, 5)}
+    return lambda n: Interval(estimate, estimate - halves[n], estimate + halves[n])
+
+
+def test_what_is_clearly_below_is_settled_and_not_corrected_for_again():
+    estimates = [-9.0, 2.0, -5.0]
+    found = joint_intervals([_normal(e) for e in estimates], 0.0)
+    # z(1 - .025 / 3) = 2.3940 and, the only one left, 1.9600
+    assert [one.high - one.estimate for one in found] == pytest.approx([2.3940, 1.9600, 2.3940], abs=1e-4)
+    assert [one.estimate for one in found] == estimates
+
+
+@pytest.mark.parametrize("threshold", [-9.0, float("nan")])
+def test_where_nothing_is_settled_it_is_bonferroni(threshold):
+    found = joint_intervals([_normal(e) for e in (-1.0, 0.0, 3.0)], threshold)
+    assert [one.high - one.estimate for one in found] == pytest.approx([2.3940] * 3, abs=1e-4)
+    assert joint_intervals([], threshold) == []
+
+
+@pytest.mark.parametrize("below", [(0, 0, 0, 0), (0, 6, 6, 6), (0, 2, 2, 2), (1, 1, 3, 3)])
+def test_no_more_false_findings_than_meant_wherever_the_true_values_lie(below):
+    rng = np.random.default_rng(8)
+    draws = rng.normal(size=(10_000, 4)) - below
+    false = np.mean(
+        [any(one.low > 0 for one in joint_intervals([_normal(e) for e in row], 0.0)) for row in draws]
+    )
+    # 10,000 experiments: the Monte Carlo error of 2.5 % is .16 %
+    assert false < 0.03
+    if below == (0, 6, 6, 6):  # the one at the threshold has the whole 2.5 % to itself; Bonferroni: .6 %
+        assert false > 0.02
