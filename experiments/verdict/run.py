@@ -8,8 +8,8 @@ splits), ``summary.csv`` (how often each word falls, against the goals) and ``pr
 
 Models, preset, splits, intervals, families of models and the power where it decides are as in ``irtaudit
 audit``, by the same functions. Three things are cheaper: each model has one start instead of 20; the power
-rests on 5 simulated panels instead of 40, without labels on 2; and of the one-dimensional models only the 2PL
-is fitted, where there is guessing the 3PL too (in twelve panels of each kind no other was ever the best).
+rests on 5 simulated panels instead of 40 where items have labels; and of the one-dimensional models only the
+2PL is fitted, where there is guessing the 3PL too (in twelve panels of each kind no other was ever the best).
 
 ``--check`` audits the first panels of each kind once more by ``irtaudit.run_audit`` with its own defaults,
 into ``check.csv``, beside the word of the study. ``--coverage`` draws responses and splits again and again
@@ -116,7 +116,7 @@ class Config:
     panels: int = 40
     starts: int = 1
     power_panels: int = 5
-    power_panels_unlabelled: int = 2
+    power_panels_unlabelled: int = 40
     block: int = 4
     preset: str = "default"
     seed: int = 2027
