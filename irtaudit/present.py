@@ -16,7 +16,7 @@ import pandas as pd
 
 from irtaudit._version import __version__
 from irtaudit.audit import KIND, AuditResult
-from irtaudit.data.files import atomic_write, write_csv
+from irtaudit.data.files import atomic_write, make_folder, write_csv
 from irtaudit.data.outputs import filling
 from irtaudit.data.screen import Screened
 from irtaudit.dif.present import READING, present_alone
@@ -34,7 +34,7 @@ from irtaudit.dimensionality.sweep import Cut, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, items_table
 from irtaudit.dimensionality.trials import trial_facts
 from irtaudit.irt.presets import get_preset
-from irtaudit.report.export import figure_files, json_text, make_folder, plain
+from irtaudit.report.export import figure_files, json_text, plain
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Section
 

@@ -32,7 +32,7 @@ def calibrate(audit: Path, labels: Path, out: Path | None, seed: int, as_json: b
     from irtaudit.data.outputs import check_folder, filling, keep_apart
     from irtaudit.protocol.calibration import calibrate as compare
     from irtaudit.protocol.calibration import read_calls, read_labels
-    from irtaudit.protocol.output import records
+    from irtaudit.report.export import plain
 
     if out is not None:
         check_folder(out, "calibration")
@@ -43,8 +43,8 @@ def calibrate(audit: Path, labels: Path, out: Path | None, seed: int, as_json: b
             write_csv(found.metrics, out / "calibration.csv")
             write_csv(found.reliability, out / "reliability.csv")
     if as_json:
-        told = {"counts": found.counts, "metrics": records(found.metrics)}
-        click.echo(json.dumps({**told, "reliability": records(found.reliability)}))
+        told = {"counts": found.counts, "metrics": found.metrics, "reliability": found.reliability}
+        click.echo(json.dumps(plain(told), allow_nan=False))
         return
     click.echo(", ".join(f"{name} {count}" for name, count in found.counts.items()))
     click.echo(f"{'metric':<18} {'estimate':>8}  {'95 % interval':<16} {'constant':>8}  above constant")

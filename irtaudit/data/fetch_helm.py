@@ -17,7 +17,7 @@ import httpx
 
 from irtaudit._version import __version__
 from irtaudit.data.download import Patience, download, downloads, is_address
-from irtaudit.data.files import atomic_write
+from irtaudit.data.files import atomic_write, make_folder
 from irtaudit.data.helm import RUN_FILES, is_of, run_task
 from irtaudit.data.json_files import read_json_list, read_json_object
 from irtaudit.data.responses import listed
@@ -83,10 +83,7 @@ class _Site:
     def put(self, path: str, content: bytes) -> None:
         """Write a file, and the folders above it."""
         here = self.folder / path
-        try:
-            here.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"{here.parent} cannot be made: {error.strerror or error}") from error
+        make_folder(here.parent)
         atomic_write(here, content)
 
 

@@ -144,6 +144,20 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             temporary.unlink()
 
 
+def make_folder(folder: str | Path) -> None:
+    """Make a folder and those above it, where they are missing.
+
+    Raises
+    ------
+    StorageError
+        When the operating system refuses.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
 def atomic_write(path: str | Path, content: str | bytes) -> None:
     """Write text (UTF-8, line ends as given) or bytes so that `path` holds all of it or is left as it was."""
     with atomic_path(path) as temporary:

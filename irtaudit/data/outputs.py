@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from irtaudit._version import __version__
-from irtaudit.data.files import atomic_write
+from irtaudit.data.files import atomic_write, make_folder
 from irtaudit.errors import PlanError, StorageError
 
 MARKER = ".irtaudit.json"
@@ -77,10 +77,7 @@ def claim_folder(folder: str | Path, kind: str, settings: Mapping[str, Any] | No
     """
     folder = Path(folder)
     check_folder(folder, kind, settings)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
+    make_folder(folder)
     files = _read_claim(folder / MARKER)["files"] if (folder / MARKER).exists() else []
     _write_claim(folder, kind, settings, files)
     return folder

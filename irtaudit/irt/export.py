@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 from irtaudit.data.files import MAX_BYTES, atomic_path, atomic_write, read_content, write_csv
 from irtaudit.data.responses import listed
 from irtaudit.data.tables import parse_table
-from irtaudit.errors import DataError, PlanError, StorageError
+from irtaudit.errors import DataError, PlanError
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.saved import load_fit
 
@@ -466,17 +466,3 @@ def _covering(relative: Array, goal: float, most: int) -> list[int]:
 def write_items(frame: pd.DataFrame, path: Path) -> None:
     """Write a short form as CSV."""
     write_csv(frame, path)
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder that results go to.
-
-    Raises
-    ------
-    StorageError
-        If the operating system refuses.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error

@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from irtaudit._version import __version__
-from irtaudit.data.files import atomic_write, write_csv
+from irtaudit.data.files import atomic_write, make_folder, write_csv
 from irtaudit.panel.audit import PanelAudit
 from irtaudit.panel.present import present, title
 from irtaudit.panel.words import TERMS
 from irtaudit.plan import plan_sha256
-from irtaudit.report.export import figure_files, json_text, make_folder, plain
+from irtaudit.report.export import figure_files, json_text, plain
 from irtaudit.report.page import write_report
 
 SCHEMA_VERSION = 1

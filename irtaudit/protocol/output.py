@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from irtaudit._version import __version__
-from irtaudit.data.files import atomic_write, write_csv
-from irtaudit.errors import StorageError
+from irtaudit.data.files import atomic_write, make_folder, write_csv
 from irtaudit.protocol.audit import ProtocolAudit
 from irtaudit.protocol.calibration import Calibration
 from irtaudit.protocol.interchange import answers_jsonl, finding_record, findings_jsonl, scout_validation
 from irtaudit.protocol.present import Verdict, verdict_of
 from irtaudit.protocol.results import IntervalKind, tables
+from irtaudit.report.export import json_text, plain
 
 SCHEMA_VERSION = 1
 OPTIONAL_TABLES = ("recall_probe", "calibration", "reliability")
@@ -44,10 +42,7 @@ def write_results(
     StorageError
         If one of them cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
+    make_folder(folder)
     frames = tables(audit, interval)
     if probe is not None:
         frames["recall_probe"] = probe
@@ -61,7 +56,7 @@ def write_results(
     summary = summary_of(
         audit, frames, tolerance=tolerance, interval=interval, calibration=calibration, spent=spent
     )
-    atomic_write(folder / "protocol.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    atomic_write(folder / "protocol.json", json_text(summary))
 
 
 def summary_of(
@@ -89,26 +84,12 @@ def summary_of(
         "spent": dict(spent or {}),
         "calibration_counts": None if calibration is None else calibration.counts,
         "tables": {
-            name: records(frame)
+            name: plain(frame)
             for name, frame in frames.items()
             if name not in ("findings", "evidence", "traces")
         },
         "traces": [
             {**row, "findings": [finding_record(trace, one) for one in trace.findings]}
-            for row, trace in zip(records(frames["traces"]), audit.traces, strict=True)
+            for row, trace in zip(plain(frames["traces"]), audit.traces, strict=True)
         ],
     }
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON-ready values; NaN becomes null."""
-    return [
-        {str(key): _plain(value) for key, value in row.items()}
-        for row in frame.astype(object).to_dict("records")
-    ]
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

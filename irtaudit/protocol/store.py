@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from irtaudit.data.files import atomic_write
+from irtaudit.data.files import atomic_write, make_folder
 from irtaudit.errors import StorageError
 from irtaudit.protocol.judges.case import Case, Judge, Reply
 from irtaudit.protocol.judges.replay import Recorded, RecordedRead, replied
@@ -42,10 +42,7 @@ def save_reply(folder: Path, judge: Judge, case: Case, reply: Reply) -> None:
     StorageError
         If it cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
+    make_folder(folder)
     atomic_write(folder / _name(judge, case), record_of(judge, case, reply).model_dump_json() + "\n")
 
 

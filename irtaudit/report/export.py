@@ -6,13 +6,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from irtaudit.errors import StorageError
 from irtaudit.report.section import Section
 
 
@@ -32,20 +30,6 @@ def plain(value: Any) -> Any:
 def json_text(content: Mapping[str, Any]) -> str:
     """The content as an indented JSON document that ends in a line feed; see :func:`plain`."""
     return json.dumps(plain(content), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if they are missing.
-
-    Raises
-    ------
-    StorageError
-        When the operating system refuses.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be made: {error.strerror or error}") from error
 
 
 def figure_files(sections: Sequence[Section]) -> dict[str, str]:

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from irtaudit.data import ResponseMatrix, load_swebench_verified, read_responses, write_responses
-from irtaudit.data.files import atomic_path, atomic_write, escape_formula, unescape_formula, write_csv
+from irtaudit.data.files import (
+    atomic_path,
+    atomic_write,
+    escape_formula,
+    make_folder,
+    unescape_formula,
+    write_csv,
+)
 from irtaudit.data.read import Layout
 from irtaudit.data.write import FORMATS
 from irtaudit.errors import PlanError, StorageError
@@ -287,6 +294,15 @@ def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path, targe
     with pytest.raises(StorageError, match=r"cannot be written|not a regular file"):
         write_responses(ResponseMatrix.from_array([[1.0]]), tmp_path / target, "wide-csv")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_folder_is_made_with_those_above_it_or_refused(tmp_path: Path) -> None:
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageError, match="file/x cannot be made"):
+        make_folder(tmp_path / "file" / "x")
 
 
 def test_only_what_exists_and_may_be_replaced_is_replaced() -> None:

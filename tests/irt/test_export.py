@@ -19,7 +19,7 @@ from scipy.special import expit
 from irtaudit.data.files import write_csv
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.tables import abilities_table, items_table
-from irtaudit.errors import DataError, PlanError, StorageError
+from irtaudit.errors import DataError, PlanError
 from irtaudit.irt import export
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.presets import get_preset
@@ -329,9 +329,3 @@ def test_a_form_of_so_many_items_and_of_one_factor() -> None:
 def test_forms_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         export.informative_items(scale(), **options)
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(StorageError, match="cannot be made"):
-        export.make_folder(tmp_path / "file" / "x")
