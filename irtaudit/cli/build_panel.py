@@ -15,7 +15,13 @@ KINDS = ("helm", "inspect", "lm-eval", "swe-bench")
 @click.command()
 @click.argument("logs", metavar="LOGS...", nargs=-1, required=True, type=PLACE)
 @click.option("--out", type=PLACE, required=True, help="CSV file to write.")
-@click.option("--kind", type=click.Choice(KINDS), help="Which tool wrote the logs; by default the files say.")
+@click.option(
+    "--from",
+    "--kind",
+    "kind",
+    type=click.Choice(KINDS),
+    help="Which tool wrote the logs; by default the files say.",
+)
 @click.option("--metric", metavar="NAME", help="Which score; by default the likeliest, and it is told.")
 @click.option(
     "--positive",

@@ -91,7 +91,7 @@ def log_kind(path: str | Path) -> LogKind | None:
     if len(kinds) > 1:
         raise DataError(
             f"{path} holds logs of several tools: {', '.join(kinds)}; name one folder, or say which "
-            "(layout=, --from)"
+            "(--from; in Python kind= of read_logs, layout= of read_responses)"
         )
     return kinds[0] if kinds else None
 

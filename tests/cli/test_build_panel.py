@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -30,6 +32,22 @@ def test_from_logs_of_two_tools_to_a_table_that_a_plan_reads(tmp_path: Path) -> 
     assert made.columns["sums_mc"].items == "sums_mc_n"
     assert made.columns["sums_mc"].valid == "sums_mc_valid"
     assert read_planned_panel(out, made).n_models == 4
+
+
+def test_logs_of_two_tools_in_one_folder_are_told_apart_by_the_option_that_the_message_names(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(FIXTURES / "lm_eval", tmp_path / "logs" / "a")
+    shutil.copytree(FIXTURES / "swebench", tmp_path / "logs" / "b")
+    refused = run("build-panel", tmp_path / "logs", "--out", tmp_path / "panel.csv")
+    assert refused.exit_code == 2
+    assert "logs of several tools: lm-eval, swe-bench" in refused.output
+    (option,) = set(re.findall(r"--\w+", refused.output))
+    for name, told in ((option, "swe-bench"), ("--kind", "lm-eval")):
+        out = tmp_path / f"{told}.csv"
+        taken = run("build-panel", tmp_path / "logs", name, told, "--out", out)
+        assert taken.exit_code == 0, taken.output
+        assert ("swe-bench" in pd.read_csv(out)) == (told == "swe-bench")
 
 
 def test_what_are_no_logs_is_said(tmp_path: Path) -> None:
