@@ -57,10 +57,11 @@ def convert(
     """Turn LOG into one bundle per run in the folder OUT.
 
     LOG is an Inspect AI log (.eval, .json), an ATIF trajectory, a SWE-agent .traj file, OpenAI-style messages
-    as JSON lines, or a folder of such. What a log does not say is named: rules that need it, of withheld
-    files say, stay silent until a spec.yaml says it. No score, no misleading score: where a log holds none,
-    --scores takes a table with columns run_id and score or passed, and max and validity_check where they
-    were recorded.
+    as JSON lines, or a folder of such. Runs of a folder that would have one name, as those of a/x.traj and
+    b/x.traj, get the path of their log in front: a/x, b/x. What a log does not say is named: rules that need
+    it, of withheld files say, stay silent until a spec.yaml says it. No score, no misleading score: where a
+    log holds none, --scores takes a table with columns run_id and score or passed, and max and
+    validity_check where they were recorded.
 
     A spec.yaml holds what is known of the following; everything may be left out.
 
@@ -78,13 +79,11 @@ def convert(
         no_credit_score: 0.0
         notes: {E: environment, I: information, S: scoring, V: verification}
     """
-    from irtaudit.errors import DataError
-    from irtaudit.protocol.adapters.convert import convert as convert_log
-    from irtaudit.protocol.adapters.convert import find_logs
+    from irtaudit.data.responses import listed
+    from irtaudit.protocol.adapters.convert import convert as convert_logs
     from irtaudit.protocol.adapters.draft import Filling
     from irtaudit.protocol.adapters.scores import read_scores
     from irtaudit.protocol.load import read_spec
-    from irtaudit.protocol.write import ExistsError
 
     filling = Filling(
         benchmark=benchmark,
@@ -95,19 +94,15 @@ def convert(
         spec=read_spec(spec) if spec else None,
         scores=read_scores(scores) if scores else {},
     )
-    logs, done = find_logs(source), []
-    for log in logs:
-        try:
-            done += convert_log(log, target, filling, format)  # type: ignore[arg-type]  # likewise
-        except (DataError, ExistsError) as error:
-            if len(logs) == 1:
-                raise
-            click.echo(f"  left out: {error}", err=True)
-    if not done:
-        raise DataError(f"{source}: none of its {len(logs)} files could be converted")
+    found = convert_logs(source, target, filling, format)  # type: ignore[arg-type]  # likewise
+    done = found.done
+    for why in found.left_out:
+        click.echo(f"  left out: {why}", err=True)
     formats = ", ".join(dict.fromkeys(one.format for one in done))
     count = f"{len(done):,} bundle{'' if len(done) == 1 else 's'}"
     click.echo(f"{target}: {count} from {formats}, {sum(one.n_events for one in done):,} events")
+    if found.apart:
+        click.echo(f"  named by their logs' paths, as several had one name: {listed(found.apart)}")
     unused = len(set(filling.scores) - {one.run_id for one in done})
     if unused:
         click.echo(f"  scores of no run here: {unused}")

@@ -91,7 +91,7 @@ def test_an_inspect_log_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFi
     assert "inconclusive" in capsys.readouterr().out
     assert "Their sources did not say" in (tmp_path / "out" / "report.html").read_text()
     assert irtaudit("bundles", "convert", log, tmp_path / "bundles") == 3
-    assert "exists already" in capsys.readouterr().err
+    assert "already in" in capsys.readouterr().err
 
 
 def test_a_folder_of_logs_converts_and_what_cannot_is_named(
@@ -112,10 +112,29 @@ def test_a_folder_of_logs_converts_and_what_cannot_is_named(
     assert irtaudit("bundles", "convert", tmp_path / "logs", tmp_path / "out") == 0
     told = capsys.readouterr()
     assert "1 bundle from inspect" in told.out
-    assert told.err.count("exists already") == 2
+    assert told.err.count("already in") == 2
     assert irtaudit("bundles", "convert", logs / "broken.json", tmp_path / "out") == 2
     assert irtaudit("bundles", "convert", tmp_path / "out", tmp_path / "other") == 2
     assert "holds no log" in capsys.readouterr().err
+
+
+def test_logs_of_one_name_in_two_folders_both_become_bundles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / "logs" / folder).mkdir(parents=True)
+        (tmp_path / "logs" / folder / "run.traj").write_text('{"trajectory": []}')
+    assert irtaudit("bundles", "convert", tmp_path / "logs", tmp_path / "out") == 0
+    told = capsys.readouterr()
+    assert "2 bundles from swe-agent" in told.out
+    assert "named by their logs' paths, as several had one name: 'a/run', 'b/run'" in told.out
+    assert told.err == ""
+    assert irtaudit("protocol", tmp_path / "out", "--out", tmp_path / "report", "--quiet") == 0
+    one_by_one = ("bundles", "convert", tmp_path / "logs" / "a" / "run.traj", tmp_path / "single")
+    assert irtaudit(*one_by_one) == 0
+    (tmp_path / "logs" / "b" / "run.traj").write_text('{"trajectory": [{"observation": "x"}]}')
+    assert irtaudit(*one_by_one[:2], tmp_path / "logs" / "b" / "run.traj", tmp_path / "single") == 3
+    assert "name another folder" in capsys.readouterr().err
 
 
 def test_scores_of_a_log_without_any_come_from_a_table(

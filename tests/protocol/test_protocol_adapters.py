@@ -19,6 +19,7 @@ from irtaudit.protocol.bundle import RunBundle
 from irtaudit.protocol.judges.rules import rules_judge
 from irtaudit.protocol.load import find_bundles, load_bundle
 from irtaudit.protocol.models import ScoreRecord, Spec, Withheld
+from irtaudit.protocol.write import ExistsError
 
 LOGS = Path(__file__).parent / "inspect_logs"
 RUNS = {
@@ -38,7 +39,7 @@ def bundles(path: Path, **how: Any) -> list[RunBundle]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_real_inspect_logs_convert_and_audit(name: str, tmp_path: Path) -> None:
-    done = convert(LOGS / name, tmp_path / "out")
+    done = convert(LOGS / name, tmp_path / "out").done
     assert len(done) == RUNS[name]
     assert {one.format for one in done} == {"inspect"}
     audit = audit_protocol(find_bundles([tmp_path / "out"]), rules_judge())
@@ -313,10 +314,101 @@ def test_odd_names_give_safe_files_that_do_not_collide(tmp_path: Path) -> None:
     path.write_text(
         "\n".join(json.dumps({"id": name, "messages": [{"role": "user", "content": "q"}]}) for name in names)
     )
-    done = convert(path, tmp_path / "out")
+    done = convert(path, tmp_path / "out").done
     assert len({one.path for one in done}) == len(names)
     assert all(one.path.parent == tmp_path / "out" and len(one.path.name) < 120 for one in done)
     assert load_bundle(done[0].path).manifest.run_id == "../../etc/passwd"
+
+
+def chat(path: Path, *lines: dict[str, Any]) -> Path:
+    """JSON lines, each a conversation in which the model says where it stands."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    said = [{"role": "assistant", "content": f"{path} {number}"} for number in range(len(lines))]
+    rows = [{"messages": [words], **line} for words, line in zip(said, lines, strict=True)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def traj(path: Path, *actions: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"trajectory": [{"action": one, "observation": ""} for one in actions]}))
+    return path
+
+
+def test_runs_of_one_name_are_all_written_under_the_paths_of_their_logs(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    for place in ("gpt/task-1.traj", "claude/task-1.traj", "claude/task-2.traj"):
+        traj(logs / place)  # empty runs: alike in every byte, and still three of them
+    chat(logs / "a.jsonl", {"id": "x"}, {"id": "y"}, {"id": "x"}, {})
+    chat(logs / "b.jsonl", {"id": "x"}, {"id": "z"})
+    chat(logs / "task-2.jsonl", {})
+    found = convert(logs, tmp_path / "out")
+    names = [one.run_id for one in found.done]
+    apart = {"gpt/task-1", "claude/task-1", "claude/task-2", "b/x"}
+    assert set(names) > apart | {"y", "z", "a-4"}
+    assert len(names) == len(set(names)) == 10
+    assert set(found.apart) > apart
+    assert not {"x", "task-1", "task-2", "y", "a-4"} & set(found.apart)
+    assert found.left_out == ()
+    audit = audit_protocol(find_bundles([tmp_path / "out"]), rules_judge())
+    assert {trace.header.run_id for trace in audit.traces} == set(names)
+    words = {
+        trace.header.run_id: load_bundle(trace.source).contents.get("A/answer.txt") for trace in audit.traces
+    }
+    assert words["b/x"] == f"{logs / 'b.jsonl'} 0".encode()
+    tasks = {trace.header.run_id: trace.header.task_id for trace in audit.traces}
+    assert tasks["gpt/task-1"] == tasks["claude/task-1"] == "task-1"
+
+
+def test_the_order_of_logs_does_not_choose_the_names(tmp_path: Path) -> None:
+    names = []
+    for first, second in (("a", "b"), ("b", "a")):
+        logs = tmp_path / f"{first}{second}"
+        chat(logs / f"{first}.jsonl", {"id": "x", "model": "one"})
+        chat(logs / f"{second}.jsonl", {"id": "x", "model": "two"})
+        done = convert(logs, tmp_path / "out" / logs.name).done
+        names.append({(one.run_id, load_bundle(one.path).manifest.model) for one in done})
+    assert names == [{("a/x", "one"), ("b/x", "two")}, {("b/x", "one"), ("a/x", "two")}]
+
+
+def test_a_score_for_a_name_that_two_runs_have_is_given_to_neither(tmp_path: Path) -> None:
+    traj(tmp_path / "logs" / "a" / "run.traj")
+    traj(tmp_path / "logs" / "b" / "run.traj")
+    scores = {"run": ScoreRecord(score=1.0), "b/run": ScoreRecord(score=0.5)}
+    done = convert(tmp_path / "logs", tmp_path / "out", Filling(scores=scores)).done
+    assert {one.run_id: load_bundle(one.path).score.score for one in done} == {"a/run": None, "b/run": 0.5}
+
+
+def test_what_is_there_is_left_out_and_what_another_run_is_called_is_refused(tmp_path: Path) -> None:
+    log, out = tmp_path / "logs" / "x.jsonl", tmp_path / "out"
+    chat(log, {"id": "a"}, {"id": "b"})
+    assert len(convert(log, out).done) == 2
+    with pytest.raises(ExistsError, match=r"2 runs already in .*\(a.zip\)"):
+        convert(log, out)
+    (out / "a.zip").unlink()
+    again = convert(tmp_path / "logs", out)  # the run behind one that is there is not lost
+    assert [one.run_id for one in again.done] == ["a"]
+    assert again.left_out == (f"{log}: 1 run already in {out} (b.zip)",)
+    other = chat(tmp_path / "other" / "y.jsonl", {"id": "b"})
+    with pytest.raises(ExistsError, match=r"is not the run 'b' of .*y\.jsonl; name another folder"):
+        convert(other, out)
+    (out / "b.zip").write_text("damaged")
+    with pytest.raises(ExistsError, match="is not the run 'b'"):
+        convert(log, out)
+
+
+def test_a_sample_in_two_inspect_logs_is_one_run(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in ("first.json", "retried.json"):
+        inspect_log(tmp_path / "logs" / name, [], uuid="u1")
+    inspect_log(tmp_path / "logs" / "unnamed.json", [])
+    (tmp_path / "logs" / "deep").mkdir()
+    inspect_log(tmp_path / "logs" / "deep" / "unnamed.json", [])
+    found = convert(tmp_path / "logs", tmp_path / "out")
+    assert {one.run_id for one in found.done} == {"u1", "unnamed/s/2", "deep/unnamed/s/2"}
+    assert found.left_out == (
+        f"{tmp_path / 'logs' / 'retried.json'}: 1 sample that an earlier log holds too",
+    )
 
 
 @pytest.mark.parametrize(

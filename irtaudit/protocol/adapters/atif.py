@@ -38,8 +38,8 @@ def read_draft(path: Path, value: dict[str, Any]) -> Draft:
     steps = [step for step in value["steps"] if step.get("source") == "agent"]
     answer = text_of(steps[-1].get("message")) if steps else ""
     return Draft(
-        run_id=str(value.get("session_id") or value.get("trajectory_id") or path.stem),
         events=events.found,
+        run_id=_id(value.get("session_id") or value.get("trajectory_id") or None),
         model=agent.get("model_name"),
         agent=agent.get("name"),
         task=next((text_of(s.get("message")) for s in value["steps"] if s.get("source") == "user"), None),

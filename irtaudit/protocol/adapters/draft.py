@@ -44,10 +44,15 @@ class Filling:
 
 @dataclass(frozen=True)
 class Draft:
-    """A run as an adapter found it; None is what the log does not say."""
+    """A run as an adapter found it; None is what the log does not say.
 
-    run_id: str
+    `place` is where in its log the run stands, to be put behind the log's name where it has no name of its
+    own; "" where the log holds one run.
+    """
+
     events: Sequence[Event]
+    run_id: str | None = None
+    place: str = ""
     task_id: str | None = None
     benchmark: str | None = None
     model: str | None = None
@@ -60,10 +65,9 @@ class Draft:
     score: ScoreRecord | None = None
 
 
-def filled(draft: Draft, filling: Filling) -> RunBundle:
-    """The bundle of a draft, with what was missing named in its manifest."""
+def filled(draft: Draft, filling: Filling, run_id: str) -> RunBundle:
+    """The bundle of a draft under a name, with what was missing named in its manifest."""
     spec = _spec(draft, filling)
-    run_id = name_of(draft.run_id)
     recorded = draft.score or filling.scores.get(run_id) or ScoreRecord(score=None)
     artifact = dict(draft.artifact)
     if not artifact and draft.answer is not None:
@@ -86,7 +90,7 @@ def filled(draft: Draft, filling: Filling) -> RunBundle:
     header = Header(
         run_id=run_id,
         benchmark=name_of(named["benchmark"] or "unknown"),
-        task_id=name_of(draft.task_id or draft.run_id),
+        task_id=name_of(draft.task_id or draft.run_id or run_id),
         model=name_of(named["model"] or "unknown"),
         agent=name_of(named["agent"]) if named["agent"] else None,
         protocol_kind=filling.protocol_kind,

@@ -50,7 +50,7 @@ def read_drafts(path: Path, value: dict[str, Any] | None) -> Iterator[Draft]:
     for sample in samples:
         if isinstance(sample, dict):
             found = True
-            yield _draft(header, sample, path)
+            yield _draft(header, sample)
     if not found:
         raise DataError(f"{path}: this log holds no samples (status {header.get('status')})")
 
@@ -112,7 +112,7 @@ def _by_inspect(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
     return log.model_dump(mode="json", exclude={"samples"}), samples
 
 
-def _draft(header: dict[str, Any], sample: dict[str, Any], path: Path) -> Draft:
+def _draft(header: dict[str, Any], sample: dict[str, Any]) -> Draft:
     evaluated = mapping(header.get("eval"))
     sample = _resolved(sample)
     messages = sequence(sample.get("messages"))
@@ -123,10 +123,10 @@ def _draft(header: dict[str, Any], sample: dict[str, Any], path: Path) -> Draft:
         events.add("grader", "message", f"{name}: {score.get('value')}\n{explained or ''}".strip())
     target = sample.get("target")
     task_id = f"{evaluated.get('task', 'task')}/{sample.get('id', '?')}"
-    name = f"{path.stem}/{sample.get('id', '?')}/{sample.get('epoch', 1)}"
     return Draft(
-        run_id=str(sample.get("uuid") or name),
         events=events.found,
+        run_id=str(sample["uuid"]) if sample.get("uuid") else None,
+        place=f"/{sample.get('id', '?')}/{sample.get('epoch', 1)}",
         task_id=task_id,
         benchmark=evaluated.get("task"),
         model=evaluated.get("model"),

@@ -30,13 +30,12 @@ def read_drafts(path: Path) -> Iterator[Draft]:
     """
     values = list(_lines(path))
     if values and all("role" in value for value in values):
-        yield _draft({"messages": values}, path.stem)
+        yield _draft({"messages": values}, "")
         return
     for number, value in enumerate(values, 1):
         if not isinstance(value.get("messages"), list):
             raise DataError(f"{path}, line {number}: no list of messages; expected {{'messages': [...]}}")
-        name = path.stem if len(values) == 1 else f"{path.stem}-{number}"
-        yield _draft(value, str(value.get("id") or value.get("run_id") or name))
+        yield _draft(value, "" if len(values) == 1 else f"-{number}")
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -51,16 +50,18 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def _draft(value: dict[str, Any], run_id: str) -> Draft:
+def _draft(value: dict[str, Any], place: str) -> Draft:
     messages = value["messages"]
     events = EventList()
     add_messages(events, messages)
     answer = last_answer(messages)
     score = finite(value.get("score"))
     target = value.get("target")
+    name = value.get("id") or value.get("run_id")
     return Draft(
-        run_id=run_id,
         events=events.found,
+        run_id=str(name) if name else None,
+        place=place,
         task_id=_text(value.get("task_id")),
         benchmark=_text(value.get("benchmark")),
         model=_text(value.get("model")),

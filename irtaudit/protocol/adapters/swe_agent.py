@@ -33,7 +33,6 @@ def read_draft(path: Path, value: dict[str, Any]) -> Draft:
         _add_step(events, step)
     patch = mapping(value.get("info")).get("submission")
     return Draft(
-        run_id=path.stem,
         events=events.found,
         task_id=path.stem,
         agent="SWE-agent",
