@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,16 @@ from irtaudit.dimensionality.compare import (
 )
 from irtaudit.dimensionality.followup import Followed, follow, followup_models, subset
 from irtaudit.dimensionality.gates import Power, judge_with_gates
-from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, Followup, Group, IrtPlan, Ruling, Splitting
+from irtaudit.dimensionality.plan import (
+    CLAIM,
+    DEFAULT_MODELS,
+    Followup,
+    Group,
+    IrtPlan,
+    Ruling,
+    Splitting,
+    too_large,
+)
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
 from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.dimensionality.sweep import Cut, check_cut_offs
@@ -104,6 +113,8 @@ class AuditResult:
         count several trials.
     dif : DifResult or None
         Comparisons of groups of models; None where none was asked for.
+    left_out : tuple of str
+        Optional models that the screened panel cannot carry; a note says so too.
     """
 
     data: ResponseMatrix
@@ -125,12 +136,14 @@ class AuditResult:
     sweep: tuple[Cut, ...] = ()
     structure: Structure | None = None
     dif: DifResult | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def run_audit(
     matrix: ResponseMatrix,
     *,
-    models: Sequence[str | ModelSpec] = DEFAULT_MODELS,
+    models: Sequence[str | ModelSpec] | None = None,
+    optional: Collection[str] = (),
     factors: Sequence[str] = (),
     splits: Splits | None = None,
     splitting: Splitting | None = None,
@@ -159,7 +172,10 @@ def run_audit(
         left out, see `irtaudit.dimensionality.trials.trial_notes`.
     models : sequence of str or ModelSpec
         Names as in `irtaudit.irt.spec`, resolved against the items that the screen keeps; a ModelSpec must
-        be written for those.
+        be written for those. Default: `DEFAULT_MODELS`, all of them optional.
+    optional : collection of str
+        Models that are left out, with a note, where they have more dimensions than the screened panel can
+        carry; others are refused then.
     factors : sequence of str
         Item columns; each adds the confirmatory 2PL with one dimension per category. Categories of fewer
         than three items are merged.
@@ -218,7 +234,11 @@ def run_audit(
     _check_size(kept)
     family = _family(kept, cluster)
     pairs = _pairs(kept, groups)
-    specs, notes = model_specs(kept.items, models, factors)
+    specs, notes = model_specs(kept.items, DEFAULT_MODELS if models is None else models, factors)
+    needless = set(DEFAULT_MODELS if models is None else optional) - set(challengers or ())
+    large = too_large(specs, kept.n_subjects, kept.n_items)
+    left_out = tuple(name for name in large if name in needless)
+    specs = [spec for spec in specs if spec.name not in left_out]
     ruling = ruling or Ruling()
     cells = _drawn(kept, splitting or Splitting(), seed) if splits is None else splits.align(matrix, kept)
     parts = [_part(followup, kept, cells) for followup in followups]
@@ -312,6 +332,7 @@ def run_audit(
         notes=(
             *matrix.notes,
             *notes,
+            *_too_few_for(kept, left_out),
             *_small(kept),
             *missingness_warnings(kept),
             *trial_notes(kept, full.get(str(verdict.best))),
@@ -321,6 +342,7 @@ def run_audit(
         planned=planned,
         structure=structure,
         dif=compared,
+        left_out=left_out,
     )
 
 
@@ -330,6 +352,7 @@ def run_plan(
     *,
     folder: Path | None = None,
     planned: Planned | None = None,
+    optional: Collection[str] = (),
     structured: bool = True,
     workers: int | None = None,
     device: str = "auto",
@@ -348,7 +371,7 @@ def run_plan(
         That paths in the plan are relative to; default the current one.
     planned : Planned, optional
         The plan as filed, where that is another one, with its deviations; default: this one, without any.
-    structured, workers, device, out, progress
+    optional, structured, workers, device, out, progress
         As in :func:`run_audit`.
 
     Returns
@@ -359,6 +382,7 @@ def run_plan(
     result = run_audit(
         matrix,
         models=plan.models.names,
+        optional=optional,
         splits=planned_splits(plan, folder or Path(), matrix),
         splitting=plan.splits,
         claim=plan.reading,
@@ -377,7 +401,7 @@ def run_plan(
         out=out,
         progress=progress,
     )
-    running: dict[str, Any] = {"folder": folder, "workers": workers, "device": device}
+    running = {"folder": folder, "optional": optional, "workers": workers, "device": device}
     cuts = tuple(
         _cut_off(at, result)
         if at == plan.data.pass_at
@@ -432,6 +456,16 @@ def _part(
     """What a follow-up analyses: its items, their held-out cells, its models."""
     part, held = subset(followup, matrix, splits)
     return followup, part, held, model_specs(part.items, followup_models(followup, part.items), ())[0]
+
+
+def _too_few_for(matrix: ResponseMatrix, left_out: Sequence[str]) -> list[str]:
+    if not left_out:
+        return []
+    return [
+        f"{matrix.n_subjects} models x {matrix.n_items} items are too few for {' and '.join(left_out)}, "
+        "which an audit compares by default: left out, as a model needs more models and items than it has "
+        "dimensions"
+    ]
 
 
 def _check_challengers(challengers: Sequence[str] | None, specs: Sequence[ModelSpec]) -> None:

@@ -394,6 +394,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "paired": comparison.paired,
         "nested_findings": comparison.findings,
         "failed_fits": list(comparison.failed),
+        "left_out_models": list(result.left_out),
         "factor_correlations": result.correlations,
         "power": asdict(result.power) if result.power else None,
         "followups": followups_table(result.followups),

@@ -15,7 +15,7 @@ from irtaudit.dimensionality.plan import Followup, Group
 from irtaudit.dimensionality.present_files import holds
 from irtaudit.errors import DataError, PlanError, StorageError
 from irtaudit.irt.spec import ModelSpec
-from irtaudit.present import summary, write_audit
+from irtaudit.present import sections, summary, write_audit
 
 TOO_WIDE = ("exploratory_52d_2pl",)
 MODELS = ("unidimensional_1pl", "unidimensional_2pl", "exploratory_2d_2pl")
@@ -350,6 +350,37 @@ def test_a_panel_without_enough_models_or_items_is_refused_and_a_small_one_warne
     found = run_audit(small, models=["unidimensional_1pl"], structured=False, **FAST)
     assert any("small panel" in note for note in found.notes)
     assert not any("small panel" in note for note in _small(matrix))
+
+
+@pytest.mark.parametrize(
+    ("shape", "left_out"),
+    [
+        ((4, 9), ["exploratory_4d_2pl"]),
+        ((9, 3), ["exploratory_3d_2pl", "exploratory_4d_2pl"]),
+        ((5, 5), []),
+    ],
+)
+def test_default_models_that_a_panel_cannot_carry_are_left_out_and_the_others_compared(shape, left_out):
+    few = {**FAST, "n_restarts": 1}
+    panel = ResponseMatrix.from_array(np.indices(shape).sum(axis=0) % 3 > 0)
+    found = run_audit(panel, structured=False, **few)
+    assert list(found.fits) == [name for name in DEFAULT_MODELS if name not in left_out]
+    assert list(found.verdict.challengers) == [name for name in found.fits if name.startswith("exploratory")]
+    told = [note for note in found.notes if "left out" in note]
+    assert len(told) == bool(left_out)
+    assert all(f"too few for {' and '.join(left_out)}, " in note for note in told)
+    assert [note for note in summary(found)["data"]["notes"] if "left out" in note] == told
+    limits = [part.claim for part in sections(found) if part.place == "limit"]
+    assert sum("left out" in claim for claim in limits) == bool(left_out)
+    assert list(found.left_out) == summary(found)["left_out_models"] == left_out
+    assert found.verdict.word in ("inconclusive", "nothing to measure")
+
+
+def test_models_that_the_user_names_are_not_left_out():
+    panel = ResponseMatrix.from_array(np.indices((4, 9)).sum(axis=0) % 3 > 0)
+    for named in ({"models": DEFAULT_MODELS}, {"challengers": ["exploratory_4d_2pl"]}):
+        with pytest.raises(PlanError, match="exploratory_4d_2pl has 4 dimensions; 4 subjects x 9 items"):
+            run_audit(panel, **named, **FAST)
 
 
 def test_labels_that_are_all_too_small_are_refused_by_their_own_names():

@@ -71,7 +71,8 @@ DEMO_CLAIM = "SWE-bench Verified score = one coding ability"
 @click.option(
     "--models",
     metavar="LIST",
-    help="Names with commas between; default: 1PL, 2PL and 3PL of one dimension, 2 to 4 free dimensions.",
+    help="Names with commas between; default: 1PL, 2PL and 3PL of one dimension, 2 to 4 free dimensions "
+    "(fewer in a panel too small for them, and it says so).",
 )
 @click.option(
     "--group",
@@ -160,6 +161,7 @@ def command(
             matrix,
             folder=folder,
             planned=planned,
+            optional=_by_default(filed, flags),
             workers=workers if backend == "loky" else None,
             device=device,
             out=out,
@@ -226,6 +228,14 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
     }
     changes = {key: str(value) if isinstance(value, Path) else value for key, value in changes.items()}
     return changes | ({"models.names": [*names, *factors]} if given or factors else {})
+
+
+def _by_default(filed: IrtPlan, flags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Models that nobody asked for by name."""
+    from irtaudit.dimensionality.plan import DEFAULT_MODELS
+
+    named = "models" in flags or "names" in filed.models.model_fields_set
+    return () if named else DEFAULT_MODELS
 
 
 def _groups(texts: Sequence[str]) -> list[dict[str, str]]:
@@ -317,6 +327,9 @@ def _tell(result: AuditResult, report: Path) -> None:
         click.echo(
             f"irtaudit: deviation from the plan: {one.key} is {one.used!r}, not {one.planned!r}", err=True
         )
+    if result.left_out:
+        few = f"{result.matrix.n_subjects} models x {result.matrix.n_items} items"
+        click.echo(f"irtaudit: note: {few} are too few for {', '.join(result.left_out)}: left out", err=True)
     for name, fit in {**result.fits, **result.full}.items():
         for note in fit.warnings:
             click.echo(f"irtaudit: warning: {name}: {note}", err=True)

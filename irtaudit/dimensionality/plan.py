@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import pandas as pd
@@ -16,7 +16,7 @@ from irtaudit.dimensionality.compare import check_one_dimension
 from irtaudit.dimensionality.gates import POWER_CORRELATION
 from irtaudit.dimensionality.verdict import MARGIN_SHARE, MIN_POWER, Rule
 from irtaudit.errors import PlanError
-from irtaudit.irt.spec import spec_from_name
+from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
 from irtaudit.plan import Part, Plan
 
 CLAIM = "One score says how able a model is"
@@ -59,6 +59,26 @@ def paper_grid(columns: Sequence[str]) -> tuple[str, ...]:
         *(f"exploratory_{k}d_2pl" for k in range(2, 11)),
         *(f"exploratory_{k}d_3pl" for k in range(2, 5)),
     )
+
+
+def too_large(specs: Iterable[ModelSpec], n_subjects: int, n_items: int) -> tuple[str, ...]:
+    """Names of the models that a matrix cannot carry, see `irtaudit.irt.spec.check_models`.
+
+    Parameters
+    ----------
+    specs : iterable of ModelSpec
+    n_subjects, n_items : int
+        Of the screened matrix.
+    """
+    return tuple(spec.name for spec in specs if not _carried(spec, n_subjects, n_items))
+
+
+def _carried(spec: ModelSpec, n_subjects: int, n_items: int) -> bool:
+    try:
+        check_models([spec], n_subjects, n_items)
+    except PlanError:
+        return False
+    return True
 
 
 class Data(Part):

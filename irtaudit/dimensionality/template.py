@@ -12,9 +12,17 @@ import pandas as pd
 
 from irtaudit.data.read import read_responses
 from irtaudit.data.responses import ResponseMatrix
-from irtaudit.data.screen import merge_small_factors
-from irtaudit.dimensionality.plan import CLAIM, DEFAULT_MODELS, IrtPlan, default_plan, paper_grid
+from irtaudit.data.screen import merge_small_factors, screen
+from irtaudit.dimensionality.plan import (
+    CLAIM,
+    DEFAULT_MODELS,
+    IrtPlan,
+    default_plan,
+    paper_grid,
+    too_large,
+)
 from irtaudit.errors import DataError
+from irtaudit.irt.spec import spec_from_name
 from irtaudit.plan import make_plan, toml_text
 
 Grid = Literal["default", "paper"]
@@ -148,6 +156,9 @@ def _models(matrix: ResponseMatrix, grid: Grid) -> list[str]:
     columns = factor_columns(matrix.items)
     factors = tuple(f"confirmatory_{column}_2pl" for column in columns)
     names = (*DEFAULT_MODELS, *factors) if grid == "default" else paper_grid(columns)
+    large = _too_large(names, matrix, columns)
+    names = tuple(name for name in names if name not in large)
+    factors = tuple(name for name in factors if name in names)
     return [
         "",
         "# unidimensional_2pl, exploratory_3d_2pl, confirmatory_<item column>_2pl; 1pl, 2pl or 3pl.",
@@ -157,15 +168,26 @@ def _models(matrix: ResponseMatrix, grid: Grid) -> list[str]:
             if columns
             else ["# No item column has 2 to 12 categories of three items: none is confirmatory."]
         ),
+        *([f"# Too large for what the screen keeps of this panel: {', '.join(large)}."] if large else []),
         "[models]",
         "names = [",
         *(f"  {toml_text(name)}," for name in names),
         "]",
         "# Which of them could show that one dimension is too few. Default: every confirmatory one, and",
-        "# exploratory ones up to four dimensions. More challengers cost power: their intervals hold jointly.",
+        "# exploratory ones up to four dimensions. More of them cost power: their intervals hold jointly.",
         "# challengers = [" + ", ".join(map(toml_text, factors or ("exploratory_2d_2pl",))) + "]",
         *_followup(matrix.items, columns),
     ]
+
+
+def _too_large(names: Sequence[str], matrix: ResponseMatrix, columns: Sequence[str]) -> tuple[str, ...]:
+    """Those of the models that an audit of the matrix would refuse."""
+    kept = screen(matrix).matrix
+    merged = matrix.items.assign(
+        **{column: merge_small_factors(matrix.items[column])[0] for column in columns}
+    )
+    specs = [spec_from_name(name, merged) for name in names]
+    return too_large(specs, kept.n_subjects, kept.n_items)
 
 
 def factor_columns(items: pd.DataFrame) -> list[str]:

@@ -302,6 +302,52 @@ def test_help_needs_nothing_heavy():
     assert (done.returncode, "--factors" in done.stdout) == (0, True)
 
 
+def test_only_models_that_nobody_named_may_be_left_out(run, monkeypatch, tmp_path, files):
+    asked = []
+
+    def stop(_matrix, **options):
+        asked.append((options["models"], options["optional"]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("irtaudit.audit.run_audit", stop)
+    data = (files / "wide.csv", "--items", files / "items.csv")
+    plan = tmp_path / "plan.toml"
+    head = 'kind = "irt"\nschema_version = 1\n'
+    names = ", ".join(f'"{name}"' for name in DEFAULT_MODELS)
+    for words, said in (
+        ((), ""),
+        (("--factors", "kind"), ""),
+        (("--models", ",".join(DEFAULT_MODELS)), ""),
+        (("--plan", plan), "[fit]\nrestarts = 3\n"),
+        (("--plan", plan), f"[models]\nnames = [{names}]\n"),
+    ):
+        plan.write_text(head + said)
+        assert run(*data, *words).exit_code == 130
+    names = [models for models, _ in asked]
+    assert names == [DEFAULT_MODELS, (*DEFAULT_MODELS, "confirmatory_kind_2pl"), *[DEFAULT_MODELS] * 3]
+    assert [optional for _, optional in asked] == [DEFAULT_MODELS, DEFAULT_MODELS, (), DEFAULT_MODELS, ()]
+
+
+def test_a_small_panel_is_audited_without_the_models_that_it_cannot_carry(run, tmp_path):
+    (tmp_path / "x.csv").write_text("m,a,b,c\n1,1,0,1\n2,0,1,1\n3,1,1,0\n4,0,0,0\n")
+    found = run("x.csv", *QUICK, "--out", "out")
+    assert (found.exit_code, found.stdout.splitlines()[0].partition(": ")[2]) == (0, "inconclusive")
+    assert (
+        "note: 4 models x 3 items are too few for exploratory_3d_2pl, exploratory_4d_2pl: left out"
+        in found.stderr
+    )
+    told = json.loads((tmp_path / "out" / "audit.json").read_text())
+    assert set(told["settings"]["models"]) == {*DEFAULT_MODELS} - {"exploratory_3d_2pl", "exploratory_4d_2pl"}
+    assert any("exploratory_4d_2pl" in note for note in told["data"]["notes"])
+    assert (
+        "4 models x 3 items are too few for exploratory_3d_2pl" in (tmp_path / "out/report.html").read_text()
+    )
+    named = run("x.csv", *QUICK, "--models", ",".join(DEFAULT_MODELS), "--out", "named")
+    assert named.exit_code == 2
+    assert "exploratory_3d_2pl has 3 dimensions" in named.stderr
+    assert not (tmp_path / "named").exists()
+
+
 def test_the_demo_audits_the_bundled_panel(run, monkeypatch):
     seen = {}
 

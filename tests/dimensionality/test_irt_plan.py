@@ -1,3 +1,4 @@
+import re
 import tomllib
 from pathlib import Path
 
@@ -118,6 +119,24 @@ def test_scores_get_the_strict_pass_rule_as_a_guess(files):
 def test_the_paper_grid_in_a_template(files):
     text, _ = plan_template(files / "responses.csv", items=files / "items.csv", grid="paper")
     assert make_plan(tomllib.loads(text), IrtPlan).models.names == paper_grid(["kind", "area"])
+
+
+def test_a_template_leaves_out_and_names_what_the_panel_cannot_carry(files):
+    cells = pd.read_csv(files / "responses.csv", index_col=0)
+    cells.iloc[:, 4:] = 1  # constant: the screen keeps four items
+    cells.to_csv(files / "few.csv")
+    for grid, most in (("default", 3), ("paper", 3)):
+        text, _ = plan_template(files / "few.csv", items=files / "items.csv", grid=grid)
+        plan = make_plan(tomllib.loads(text), IrtPlan)
+        named = (*DEFAULT_MODELS, "confirmatory_kind_2pl", "confirmatory_area_2pl")
+        wanted = paper_grid(["kind", "area"]) if grid == "paper" else named
+        large = [
+            name for name in wanted if "area" in name or int((*re.findall(r"_(\d+)d_", name), 0)[0]) > most
+        ]
+        assert large
+        assert plan.models.names == tuple(name for name in wanted if name not in large)
+        assert f"# Too large for what the screen keeps of this panel: {', '.join(large)}.\n" in text
+        assert "confirmatory_area" not in text.partition("[models]")[2]
 
 
 def test_columns_that_can_be_factors(files):
