@@ -36,6 +36,7 @@ HERE = Path(__file__).parent
 PAIRS = tuple(combinations(range(3), 2))
 PANELS = ["kind", "panel", "truth", "of_panel", "at_mode", *COLUMNS]
 MIXED = (0.785, 0.451, 0.603)
+ONE = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,10 @@ class Config:
         Kind("81 x 398, .95", 81, 398, (0.95, 0.95, 0.95), 120),
         Kind("81 x 398, .90", 81, 398, (0.9, 0.9, 0.9), 120),
         Kind("81 x 398, .30", 81, 398, (0.3, 0.3, 0.3), 60),
+        Kind("81 x 398, one factor", 81, 398, ONE, 60),
         Kind("81 x 100, .785/.451/.603", 81, 100, MIXED, 60),
         Kind("81 x 100, .95", 81, 100, (0.95, 0.95, 0.95), 60),
+        Kind("81 x 100, one factor", 81, 100, ONE, 60),
         Kind("40 x 200, .785/.451/.603", 40, 200, MIXED, 60),
         Kind("40 x 200, .95", 40, 200, (0.95, 0.95, 0.95), 60),
         Kind("160 x 100, .785/.451/.603", 160, 100, MIXED, 60),
@@ -134,7 +137,7 @@ def run_panel(config: Config, number: int, panel: int) -> pd.DataFrame:
         kind=kind.name,
         panel=panel,
         truth=kind.correlations,
-        of_panel=np.corrcoef(truth.theta.T)[pairs],
+        of_panel=np.corrcoef(truth.theta.T)[pairs].round(6),
         at_mode=moment_correlations(mean, sd)[pairs],
     )
     return found[PANELS]
@@ -147,9 +150,11 @@ def bounds(config: Config, number: int, n_panels: int) -> dict[str, float]:
     -------
     dict of float
         ``rmse_items_known``: every item's parameters are known, R is averaged over; ``rmse_oracle``: R is
-        known too. Both at the modes of the abilities (Laplace).
+        known too. Both at the modes of the abilities (Laplace). Undefined where all factors are one.
     """
     kind, pairs = config.kinds[number], tuple(np.transpose(PAIRS))
+    if kind.correlations == ONE:
+        return {"rmse_items_known": np.nan, "rmse_oracle": np.nan}
     known, of_panel, values, precision = [], [], [], []
     for panel in range(n_panels):
         matrix, truth = simulate(config, kind, np.random.default_rng([config.seed, number, panel]))

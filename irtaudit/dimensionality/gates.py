@@ -63,7 +63,8 @@ def judge_with_gates(
         The screened matrix.
     splits : Splits
     clusters : sequence of length n_subjects, optional
-        Family of each subject; see :func:`cluster_intervals`.
+        Family of each subject; see :func:`cluster_intervals`. Without them the answer says that they are not
+        known.
     challengers, rule
         As in :func:`irtaudit.dimensionality.verdict.judge`.
     correlation : float
@@ -108,6 +109,7 @@ def judge_with_gates(
         challengers=challengers,
         power=power.power if power else None,
         cluster_intervals=over,
+        families=clusters is not None,
         rule=rule,
     )
     return final, power

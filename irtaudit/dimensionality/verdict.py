@@ -61,6 +61,7 @@ WITHIN = "every richer model gains less than the margin"
 POWERFUL = "the audit could have seen more dimensions"
 STATES = MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
 """Open: not computed, or an interval too wide to tell."""
+UNRELATED = "which models are related (one developer's, say) is not known, and each counts by itself"
 _OPEN_CLUSTERS = (
     "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
     "it was not computed, so the answer stays open."
@@ -104,8 +105,9 @@ class Verdict:
     evidence : DataFrame
         One row per challenger whose fit did not fail: ``challenger``; ``difference, low, high`` (log-loss of
         the best unidimensional model minus that of the challenger, corrected interval, jointly 95 % over the
-        challengers, see :func:`irtaudit.stats.resampling.joint_intervals`); ``margin``; ``position`` of the interval ("above", "below" or "across" the margin,
-        "undefined"); ``cluster_low, cluster_high`` (NaN: not computed).
+        challengers, see :func:`irtaudit.stats.resampling.joint_intervals`); ``margin``; ``position`` of the
+        interval ("above", "below" or "across" the margin, "undefined"); ``cluster_low, cluster_high`` (NaN:
+        not computed).
     conditions : DataFrame
         One row per condition of the rule: ``condition``, ``state`` ("met", "not met", "open" where it
         is not computed or the responses cannot tell, "not needed"), ``detail``.
@@ -142,6 +144,7 @@ def judge(
     challengers: Sequence[str] | None = None,
     power: float | None = None,
     cluster_intervals: Mapping[str, Interval] | None = None,
+    families: bool = True,
     rule: Rule = DEFAULT_RULE,
 ) -> Verdict:
     """Apply the rule to a comparison.
@@ -159,6 +162,9 @@ def judge(
         Power of the same rule on panels simulated with factor correlations of .8.
     cluster_intervals : mapping of str to Interval, optional
         Interval over clusters of subjects of each challenger's difference.
+    families : bool
+        Whether those clusters are families of related subjects. False: which are related is not known and
+        each is its own; the answer then says so.
     rule : Rule
 
     Returns
@@ -182,18 +188,18 @@ def judge(
     usable = [name for name in named if name not in comparison.failed]
     evidence = _evidence(comparison, best, usable, margin, cluster_intervals or {})
     failed = [name for name in named if name not in usable]
-    conditions = _conditions(gain, NEGLIGIBLE * means, evidence, failed, power, rule.min_power)
+    conditions = _conditions(gain, NEGLIGIBLE * means, evidence, failed, power, rule.min_power, families)
     word = _word(conditions.set_index("condition")["state"])
     return Verdict(
         word=word,
-        because=_because(word, best, gain, evidence, failed),
+        because=_because(word, best, gain, evidence, failed, families),
         evidence=evidence,
         conditions=conditions,
         gain=gain,
         margin=margin,
         best=best,
         challengers=tuple(named),
-        what_would_change=_what_would_change(word, gain, evidence, conditions, failed),
+        what_would_change=_what_would_change(word, gain, evidence, conditions, failed, families),
         rule=rule,
     )
 
@@ -243,13 +249,14 @@ def _conditions(
     failed: Sequence[str],
     power: float | None,
     min_power: float,
+    families: bool,
 ) -> pd.DataFrame:
     above = evidence[evidence["position"] == "above"]
     below = evidence["position"] == "below"
     rows = [
         (MEASURES, *_gain_state(gain, negligible)),
         (EXCEEDS, _state(len(above) > 0), _count(len(above), evidence, failed, "lower limit above it")),
-        (CLUSTERS, *_cluster_state(above)),
+        (CLUSTERS, *_cluster_state(above, families)),
         (
             WITHIN,
             _state(len(evidence) > 0 and below.all() and not failed),
@@ -281,13 +288,14 @@ def _count(n: int, evidence: pd.DataFrame, failed: Sequence[str], what: str) -> 
     return counted + (f"; failed fits: {', '.join(failed)}" if failed else "")
 
 
-def _cluster_state(above: pd.DataFrame) -> tuple[str, str]:
+def _cluster_state(above: pd.DataFrame, families: bool) -> tuple[str, str]:
     """Does a challenger above the margin also stay above 0 over clusters of related subjects?"""
     if above.empty:
         return MOOT, "it would only matter if a richer model gained more than the margin"
     known = above.dropna(subset="cluster_low")
     if (known["cluster_low"] > 0).any():
-        return MET, f"{', '.join(known.loc[known['cluster_low'] > 0, 'challenger'])}: interval above 0"
+        names = ", ".join(known.loc[known["cluster_low"] > 0, "challenger"])
+        return MET, f"{names}: interval above 0" + ("" if families else f" over single models; {UNRELATED}")
     if len(known) == len(above):
         return NOT_MET, "every interval over clusters includes 0"
     return OPEN, "the interval over clusters of related models (developers) is not computed"
@@ -312,7 +320,12 @@ def _word(state: pd.Series) -> Word:
 
 
 def _because(
-    word: Word, best: str | None, gain: Interval, evidence: pd.DataFrame, failed: Sequence[str]
+    word: Word,
+    best: str | None,
+    gain: Interval,
+    evidence: pd.DataFrame,
+    failed: Sequence[str],
+    families: bool,
 ) -> str:
     if best is None:
         return "Every model with one dimension failed to fit, so there is no yardstick for more dimensions."
@@ -335,7 +348,8 @@ def _because(
             else "No model with more than one dimension was compared"
         )
         return f"{tried}, so nothing could show that one is too few."
-    return _challenger_sentence(word, decisive(evidence)) + _failed_sentence(word, failed)
+    unrelated = f" Here {UNRELATED}." if word == "not supported" and not families else ""
+    return _challenger_sentence(word, decisive(evidence)) + unrelated + _failed_sentence(word, failed)
 
 
 def one_dimension_gains(gain: Interval) -> str:
@@ -425,7 +439,12 @@ def settling_factor(evidence: pd.DataFrame) -> float:
 
 
 def _what_would_change(
-    word: Word, gain: Interval, evidence: pd.DataFrame, conditions: pd.DataFrame, failed: Sequence[str]
+    word: Word,
+    gain: Interval,
+    evidence: pd.DataFrame,
+    conditions: pd.DataFrame,
+    failed: Sequence[str],
+    families: bool,
 ) -> str:
     state = conditions.set_index("condition")["state"]
     if word == "nothing to measure":
@@ -433,7 +452,8 @@ def _what_would_change(
     if word == "supported":
         return "A challenger whose interval reaches above the margin."
     if word == "not supported":
-        return "Intervals of every challenger below the margin, or one over developers that includes 0."
+        over = "one over developers" if families else "developers' names, and an interval over them"
+        return f"Intervals of every challenger below the margin, or {over} that includes 0."
     if not gain.defined:
         return "A comparison of at least two splits."
     if not gain.low > 0:

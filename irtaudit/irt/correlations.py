@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult, ability_correlations
 
 N_REFITS = 25
+NEAR_ONE = 0.9
+"""An upper limit above this asks whether the factors could be one."""
 COLUMNS = [
     "factor_1", "factor_2", "correlation", "population_low", "population_high", "panel_low", "panel_high",
     "measurement_sd",
@@ -39,8 +42,13 @@ def factor_correlation_intervals(
     The measurement error s is the root mean square error of ``arcsin r`` in panels that are simulated from
     the fit and refitted, each against the correlation of its own simulated abilities. *Panel* interval: what
     the correlation of these very subjects' abilities may be, ``arcsin r +- t s``, t of as many degrees of
-    freedom as there are refits. *Population* interval: what it may be among subjects like them, on Fisher's z
-    scale, ``z +- sqrt(q^2 / (N - 3) + t^2 s^2 / (1 - r^2))``, q being the normal quantile.
+    freedom as there are refits. *Population* interval: what it may be among subjects like them. On Fisher's z
+    scale, each of its limits is ``sqrt(d^2 + q^2 / (N - 3))`` from z, d being the distance of the panel's
+    limit and q the normal quantile; so it holds the panel interval, and reaches 1 where that does.
+
+    At a correlation of 1 errors go one way only, and no estimate reaches it. So where a limit comes near, as
+    many panels are simulated in which all factors are one; an estimate that is not below theirs has 1 as its
+    upper limit.
 
     Parameters
     ----------
@@ -73,38 +81,49 @@ def factor_correlation_intervals(
     that of r has an SD in proportion to ``sqrt(1 - r^2)``, so ``arcsin r`` has the same at every r (Fisher's
     z stabilises the other error, that of sampling subjects). ``experiments/factor_correlations`` has the
     coverage of both intervals.
+
+    References
+    ----------
+    Zou (2007), Toward using confidence intervals to compare correlations, Psychological Methods 12: limits of
+    a sum from those of its parts.
     """
     found = fit.factor_correlations
     if found is None:
         raise PlanError(f"{fit.spec.name} has no learned factor correlations.")
     pairs = list(combinations(range(fit.spec.dims), 2))
-    errors = _refit_errors(fit, matrix, found.to_numpy(), n_refits, preset, seed, workers)
+    options = {"n_refits": n_refits, "preset": preset, "seed": seed, "workers": workers}
+    refitted, own = _refits(fit, matrix, found.to_numpy(), pairs, options)
     r = _pairs(found.to_numpy(), pairs)
-    s = np.sqrt((errors**2).mean(axis=0))
-    measured = student.ppf((1 + level) / 2, len(errors)) * s
+    s = np.sqrt(((refitted - own) ** 2).sum(axis=0) / max(len(own), 1))
+    measured = student.ppf((1 + level) / 2, len(own)) * s
+    low, high = (np.clip(np.arcsin(r) + side * measured, -np.pi / 2, np.pi / 2) for side in (-1, 1))
+    if (high > np.arcsin(NEAR_ONE)).any():
+        alike, _ = _refits(fit, matrix, np.ones(found.shape), pairs, options)
+        high = np.where(np.arcsin(r) > _lower_prediction_limit(alike, level), np.pi / 2, high)
+    panel, z = (np.sin(low), np.sin(high)), np.arctanh(r)
     sampled = norm.ppf((1 + level) / 2) / np.sqrt(len(fit.subjects) - 3)
-    half = np.hypot(sampled, measured / np.sqrt(1 - r**2))
-    population = [np.tanh(np.arctanh(r) + side * half) for side in (-1, 1)]
-    right = np.pi / 2
-    panel = [np.sin(np.clip(np.arcsin(r) + side * measured, -right, right)) for side in (-1, 1)]
+    with np.errstate(divide="ignore"):  # a limit of 1 is infinitely far in z
+        population = [
+            np.tanh(z + side * np.hypot(np.arctanh(limit) - z, sampled))
+            for side, limit in zip((-1, 1), panel, strict=True)
+        ]
     names = [(fit.spec.factors[a], fit.spec.factors[b]) for a, b in pairs]
     columns = [[a for a, _ in names], [b for _, b in names], r, *population, *panel, s]
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def _refit_errors(
+def _refits(
     fit: FitResult,
     matrix: ResponseMatrix,
     correlations: NDArray[np.float64],
-    n_refits: int,
-    preset: str | Preset,
-    seed: int,
-    workers: int | None,
-) -> NDArray[np.float64]:
-    """(refit, pair) errors of arcsin r in simulated panels, against that of their own abilities."""
-    pairs = list(combinations(range(fit.spec.dims), 2))
-    theta, panels = _simulated(fit, matrix, correlations, n_refits, np.random.default_rng(seed))
-    refits = fit_panels(fit.spec, panels, preset=preset, seed=seed, workers=workers, trials=matrix.trials)
+    pairs: list[tuple[int, int]],
+    options: dict[str, Any],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(refit, pair) arcsin of correlations in simulated panels: refitted, and of their own abilities."""
+    how = options.copy()
+    n, seed = how.pop("n_refits"), how["seed"]
+    theta, panels = _simulated(fit, matrix, correlations, n, np.random.default_rng(seed))
+    refits = fit_panels(fit.spec, panels, trials=matrix.trials, **how)
     kept = refits.finite
     refitted = ability_correlations(
         fit.spec,
@@ -113,12 +132,21 @@ def _refit_errors(
         refits.hypers["factor_correlation"][kept],
         seed=seed,
     )
-    return np.array(
-        [
-            np.arcsin(_pairs(found, pairs)) - np.arcsin(_pairs(np.corrcoef(one.T), pairs))
-            for found, one in zip(refitted, theta[kept], strict=True)
-        ]
+    both = (
+        [_pairs(one, pairs) for one in refitted],
+        [_pairs(np.corrcoef(one.T), pairs) for one in theta[kept]],
     )
+    first, second = (np.arcsin(np.clip(rows, -1, 1)).reshape(-1, len(pairs)) for rows in both)
+    return first, second
+
+
+def _lower_prediction_limit(values: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    """What one more value falls below in ``(1 - level) / 2`` of cases, by t, column by column."""
+    n = len(values)
+    if n < 2:
+        return np.full(values.shape[1], np.nan)
+    half = student.ppf((1 + level) / 2, n - 1) * values.std(axis=0, ddof=1) * np.sqrt(1 + 1 / n)
+    return np.asarray(values.mean(axis=0) - half)
 
 
 def _pairs(correlations: NDArray[np.float64], pairs: list[tuple[int, int]]) -> NDArray[np.float64]:

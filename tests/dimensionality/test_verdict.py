@@ -72,6 +72,28 @@ def test_above_the_margin_and_over_clusters_is_not_supported():
     assert _state(across)[2] == "not met"
 
 
+def test_where_no_families_are_known_the_answer_says_so():
+    comparison = panel(0.1, {"confirmatory_kind_2pl": FAR})
+    over = {"cluster_intervals": {"confirmatory_kind_2pl": ABOVE_ZERO}}
+    named, unnamed = judge(comparison, **over), judge(comparison, **over, families=False)
+    assert named.word == unnamed.word == "not supported"
+    assert "each counts by itself" not in named.because + named.conditions["detail"][2]
+    assert unnamed.because.endswith(
+        "which models are related (one developer's, say) is not known, and each counts by itself."
+    )
+    assert "over single models" in unnamed.conditions["detail"][2]
+    assert "developers' names" in unnamed.what_would_change
+
+
+def test_a_challenger_clearly_below_the_margin_does_not_widen_the_others():
+    names = ["confirmatory_kind_2pl", "exploratory_2d_2pl", "exploratory_3d_2pl", "exploratory_4d_2pl"]
+    gains = dict(zip(names, [FAR, -FAR, -FAR, -FAR], strict=True))
+    low = judge(panel(0.1, gains, wobble=0.001)).evidence["low"]
+    half = 2.7764 * 0.001 * np.sqrt(2.5 * 0.45)  # t(4, .975): it alone is left
+    assert low[0] == pytest.approx(FAR - half, abs=1e-6)
+    assert low[1] == pytest.approx(-FAR - 4.3147 * 0.001 * np.sqrt(2.5 * 0.45), abs=1e-6)
+
+
 def test_the_cluster_interval_of_another_challenger_does_not_count():
     comparison = panel(0.1, {"confirmatory_kind_2pl": FAR, "exploratory_2d_2pl": NOTHING})
     verdict = judge(comparison, cluster_intervals={"exploratory_2d_2pl": ABOVE_ZERO})

@@ -78,10 +78,23 @@ def test_intervals_of_a_planted_panel() -> None:
     np.testing.assert_allclose(
         np.arcsin(row[["panel_low", "panel_high"]].astype(float)), np.arcsin(r) + np.array([-half, half])
     )
-    variance = 1.96**2 / 57 + half**2 / (1 - r**2)
-    assert np.arctanh(row["population_high"]) - np.arctanh(r) == pytest.approx(np.sqrt(variance), rel=1e-4)
+    for side in ("low", "high"):
+        population, panel = (
+            np.arctanh(row[f"{of}_{side}"]) - np.arctanh(r) for of in ("population", "panel")
+        )
+        assert population**2 == pytest.approx(panel**2 + 1.96**2 / 57, rel=1e-4)
     again = factor_correlation_intervals(result, matrix, workers=1)
     assert again.equals(table)
+
+
+def test_labels_that_split_one_ability_leave_a_correlation_of_one_open() -> None:
+    rng = np.random.default_rng(3)
+    p = 1 / (1 + np.exp(-1.5 * rng.normal(size=(50, 1)) - rng.normal(size=24)))
+    matrix = ResponseMatrix.from_array((rng.random(p.shape) < p) * 1.0)
+    result = fit(matrix, ModelSpec.confirmatory("2pl", ["a", "b"] * 12), n_restarts=1, workers=1)
+    row = factor_correlation_intervals(result, matrix, workers=1).iloc[0]
+    assert row["correlation"] < 1
+    assert row["panel_high"] == row["population_high"] == 1
 
 
 def test_errors_of_measurement_do_not_depend_on_the_correlation_on_the_arcsine_scale() -> None:
