@@ -32,9 +32,17 @@ def command(table: Path, sd: float | None, responses: float | None, as_json: boo
     """Check a table that compares item response models, anyone's, by its own numbers.
 
     TABLE (CSV, TSV or Parquet) has a row per model and the columns model, family (1pl, 2pl, 3pl), structure
-    (unidimensional, exploratory, confirmatory), dims, log_loss and train_log_lik. Flagged are fits that
-    failed: a model cannot fit its training responses worse than a model it contains. With
-    fitted_quantities, AIC and BIC are recomputed. Exit code 1 when something is flagged.
+    (unidimensional, exploratory, confirmatory), dims, log_loss (of held-out responses) and train_log_lik.
+    Exit code 1 when something is flagged:
+
+    \b
+    failed fit  the training likelihood is lower than that of a model it contains,
+                and the held-out log-loss worse by more than twice the larger SD
+    overfit     the held-out log-loss alone is worse by that much
+    AIC, BIC    not what fitted_quantities and train_log_lik give
+
+    A lower training likelihood alone is noted and flags nothing: the richer model could have done as well,
+    but a prior may have held it back, and it predicts no worse by that measure.
     """
     from irtaudit.dimensionality.published import check_table, read_comparison
     from irtaudit.errors import DataError
@@ -50,7 +58,7 @@ def command(table: Path, sd: float | None, responses: float | None, as_json: boo
 
 
 def _tell(found: TableCheck) -> None:
-    from irtaudit.dimensionality.nested import finding_sentence
+    from irtaudit.dimensionality.nested import finding_sentence, lower_sentence
 
     n = int((found.table["structure"] != "baseline").sum())
     for _, row in found.findings.iterrows():
@@ -58,6 +66,8 @@ def _tell(found: TableCheck) -> None:
     for _, row in found.criteria.iterrows():
         name = f"{click.style(row['model'], bold=True)}: {row['criterion'].upper()}"
         click.echo(f"{name} is printed as {row['printed']:,.2f}, the counts give {row['recomputed']:,.2f}")
+    for _, row in found.lower.iterrows():
+        click.echo(f"{click.style(row['model'], bold=True)}: note, not flagged: {lower_sentence(row)}")
     counts = found.findings["finding"].value_counts()
     click.echo(
         f"{n} models: {counts.get('failed fit', 0)} failed fits, {counts.get('overfit', 0)} overfits, "
@@ -89,6 +99,7 @@ def _tell_programs(found: TableCheck) -> None:
     content = {
         "flagged": found.flagged,
         "findings": found.findings.to_dict("records"),
+        "lower_likelihoods": found.lower.to_dict("records"),
         "criteria": found.criteria.to_dict("records"),
         "assumed_sd": found.sd,
         "training_responses": found.responses,

@@ -80,6 +80,12 @@ def lower_likelihoods(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LOWER)
 
 
+def lower_alone(table: pd.DataFrame, findings: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`lower_likelihoods` about models of which :func:`nested_findings` says nothing."""
+    lower = lower_likelihoods(table)
+    return lower[~lower["model"].isin(findings["model"])].reset_index(drop=True)
+
+
 def lower_sentence(row: pd.Series) -> str:
     """One line about a row of :func:`lower_likelihoods`."""
     return (

@@ -17,7 +17,7 @@ import pandas as pd
 from irtaudit.data.files import MAX_BYTES, read_content
 from irtaudit.data.tables import parse_table
 from irtaudit.dimensionality.counts import aic, bic
-from irtaudit.dimensionality.nested import nested_findings
+from irtaudit.dimensionality.nested import lower_alone, nested_findings
 from irtaudit.errors import DataError
 
 REQUIRED = ("model", "family", "structure", "dims", "log_loss", "train_log_lik")
@@ -30,6 +30,9 @@ STRUCTURES = ("unidimensional", "exploratory", "confirmatory", "baseline")
 FAMILIES = ("1pl", "2pl", "3pl")
 CRITERIA = ["model", "criterion", "printed", "recomputed"]
 SYNONYMS = {"rasch": "1pl"}
+AT_MOST_0 = {"train_log_lik": "was the minus sign lost, or is it minus the log-likelihood, or twice that?"}
+AT_LEAST_0 = {"log_loss": "is it a log-likelihood?", "log_loss_sd": "an SD has no sign"}
+"""What has one sign whatever the data, as no probability is above 1; and what may have happened to it."""
 AS_PRINTED = {"\N{MINUS SIGN}": "-", r"(?<=\d),(?=\d{3}(?!\d))": ""}
 """How papers print numbers: a typographic minus, commas between thousands."""
 
@@ -44,6 +47,9 @@ class TableCheck:
         The table as checked, with ``aic_recomputed`` and ``bic_recomputed`` where counts are given.
     findings : DataFrame
         Failed fits and overfits, see `nested_findings`.
+    lower : DataFrame
+        Models with a lower training log-likelihood than one they contain that are neither, see
+        `lower_likelihoods`: worth a note, and nothing is flagged.
     criteria : DataFrame
         One row per printed AIC or BIC that the counts do not reproduce within rounding: ``model``,
         ``criterion``, ``printed``, ``recomputed``.
@@ -57,6 +63,7 @@ class TableCheck:
 
     table: pd.DataFrame
     findings: pd.DataFrame
+    lower: pd.DataFrame
     criteria: pd.DataFrame
     sd: float | None
     responses: float | None
@@ -105,7 +112,8 @@ def check_table(
     Raises
     ------
     DataError
-        When a column is missing, a name repeats, or a cell is not what its column holds.
+        When a column is missing, a name repeats, or a cell is not what its column holds: no number, or one
+        of the wrong sign.
     """
     checked = _checked(table)
     assumed = None
@@ -114,14 +122,18 @@ def check_table(
         checked = checked.assign(log_loss_sd=assumed)
     n, source = _responses(checked, responses)
     checked, criteria = _recomputed(checked, n)
-    return TableCheck(checked, _findings(checked), criteria, assumed, n, source)
+    findings, lower = _nested(checked)
+    return TableCheck(checked, findings, lower, criteria, assumed, n, source)
 
 
-def _findings(table: pd.DataFrame) -> pd.DataFrame:
-    """Nested findings, with names that say which models differ in their family alone."""
+def _nested(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Nested findings and lower likelihoods, by names that say which models differ in their family alone."""
     names = {_rule_name(row): row["model"] for _, row in table.iterrows()}
-    found = nested_findings(table.assign(model=list(names)))
-    return found.assign(model=found["model"].map(names), nested=found["nested"].map(names))
+    renamed = table.assign(model=list(names))
+    findings = nested_findings(renamed)
+    found = (findings, lower_alone(renamed, findings))
+    one, other = (part.assign(**{c: part[c].map(names) for c in ("model", "nested")}) for part in found)
+    return one, other
 
 
 def _rule_name(row: pd.Series) -> str:
@@ -152,6 +164,8 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
     _require_known("family", text["family"][~baseline], FAMILIES, text["model"])
     numeric = [*REQUIRED[3:], "log_loss_sd", COUNTS, RESPONSES, "aic", "bic"]
     numbers = {name: _numbers(given, name, text["model"]) for name in numeric if name in given}
+    for name, values in numbers.items():
+        _require_sign(name, values, text["model"])
     checked = given.assign(**text, **numbers)
     names = pd.Series([_rule_name(row) for _, row in checked.iterrows()], dtype=object)
     if names.duplicated().any():
@@ -187,6 +201,18 @@ def _numbers(given: pd.DataFrame, column: str, models: pd.Series) -> pd.Series:
     return numbers
 
 
+def _require_sign(column: str, numbers: pd.Series, models: pd.Series) -> None:
+    high, low = column in AT_MOST_0, column in AT_LEAST_0
+    wrong = np.flatnonzero(((numbers > 0) & high) | ((numbers < 0) & low))
+    if len(wrong):
+        row = wrong[0]
+        raise DataError(
+            f"column {column!r}, row {row + 1}, model {models.iloc[row]!r}: found {numbers.iloc[row]:,g}, "
+            f"expected 0 or {'less' if high else 'more'} for responses that are 0 or 1; "
+            f"{(AT_MOST_0 | AT_LEAST_0)[column]}"
+        )
+
+
 # AIC and BIC ------------------------------------------------------------------------------------------
 
 
@@ -196,7 +222,7 @@ def _responses(table: pd.DataFrame, given: float | None) -> tuple[float | None, 
         return given, "given"
     if RESPONSES in table:
         return float(table[RESPONSES].mean()), f"column {RESPONSES}"
-    if COUNTS not in table or "bic" not in table:
+    if COUNTS not in table or "bic" not in table or table["bic"].isna().all():
         return None, ""
     implied = np.exp(((table["bic"] + 2 * table["train_log_lik"]) / table[COUNTS]).to_numpy(float))
     return float(np.round(np.nanmedian(implied))), "implied by the printed BIC (median over models)"

@@ -35,7 +35,36 @@ def test_the_published_table_ends_with_code_1_and_names_its_failed_fits(run):
 def test_a_sound_table_ends_with_code_0(run, tmp_path):
     table = pd.read_csv(PUBLISHED)
     table[table["family"] == "3pl"].to_csv(tmp_path / "sound.csv", index=False)
-    assert run(tmp_path / "sound.csv")[0] == 0
+    code, out, _ = run(tmp_path / "sound.csv")
+    assert code == 0
+    assert "note" not in out
+
+
+def test_a_lower_training_likelihood_alone_is_a_note_and_ends_with_code_0(run, tmp_path):
+    table = pd.read_csv(PUBLISHED)
+    table[table["model"].str.startswith("confirmatory")].to_csv(tmp_path / "noted.csv", index=False)
+    code, out, _ = run(tmp_path / "noted.csv")
+    assert code == 0
+    assert out.startswith(
+        "confirmatory_3d_3pl: note, not flagged: training log-likelihood below that of confirmatory_3d_2pl, "
+    )
+    told = json.loads(run(tmp_path / "noted.csv", "--json")[1])
+    assert (told["flagged"], told["findings"]) == (False, [])
+    assert [row["model"] for row in told["lower_likelihoods"]] == ["confirmatory_3d_3pl"]
+
+
+def test_help_says_the_rule_that_is_applied(run):
+    said = " ".join(run("--help")[1].split())
+    assert "and the held-out log-loss worse by more than twice the larger SD" in said
+    assert "A lower training likelihood alone is noted and flags nothing" in said
+
+
+def test_an_impossible_log_likelihood_is_refused_not_taken_for_wrong_criteria(run, tmp_path):
+    table = pd.read_csv(PUBLISHED)
+    table.assign(train_log_lik=-table["train_log_lik"]).to_csv(tmp_path / "turned.csv", index=False)
+    code, out, err = run(tmp_path / "turned.csv")
+    assert (code, out) == (2, "")
+    assert "turned.csv: column 'train_log_lik', row 1, model 'confirmatory_3d_1pl': found " in err
 
 
 def test_json_for_programs(run):

@@ -26,6 +26,25 @@ def test_the_published_table_is_flagged_for_its_failed_fits_and_for_nothing_else
     assert found.flagged
 
 
+def test_a_lower_training_likelihood_alone_is_told_and_flags_nothing(printed):
+    sound = printed[printed["family"] == "3pl"]
+    found = check_table(sound)
+    assert not found.flagged
+    assert found.lower.empty
+    both = check_table(printed[~printed["model"].isin(FAILED)])
+    (row,) = both.lower.to_dict("records")
+    assert (row["model"], row["nested"]) == ("confirmatory_3d_3pl", "confirmatory_3d_2pl")
+    assert row["train_log_lik"] < row["nested_train_log_lik"]
+    assert not both.flagged
+    assert not set(check_table(printed).lower["model"]) & FAILED
+
+
+def test_the_notes_name_models_as_the_table_does(printed):
+    table = printed[printed["model"].str.startswith("confirmatory_3d")].assign(structure="confirmatory")
+    found = check_table(table.assign(model=[f"C3 ({family.upper()})" for family in table["family"]]))
+    assert found.lower[["model", "nested"]].to_numpy().tolist() == [["C3 (3PL)", "C3 (2PL)"]]
+
+
 def test_the_printed_criteria_imply_the_number_of_training_responses(printed):
     found = check_table(printed)
     assert found.responses == TRAINING_RESPONSES
@@ -106,6 +125,15 @@ def test_numbers_as_papers_print_them(printed):
         (lambda t: t.assign(model="m" + t["model"]), "column 'structure', model 'mconfirmatory_3d_1pl'"),
         (lambda t: t.assign(log_loss="about .3"), "'about .3' is not a number"),
         (lambda t: t.assign(log_loss=None), "is not a number"),
+        (
+            lambda t: t.assign(train_log_lik=t["train_log_lik"].where(t.index != 1, "5814.667")),
+            "column 'train_log_lik', row 2, model 'confirmatory_3d_2pl': found 5,814.67, expected 0 or less",
+        ),
+        (
+            lambda t: t.assign(log_loss="-0.3"),
+            "row 1, model 'confirmatory_3d_1pl': found -0.3, expected 0 or",
+        ),
+        (lambda t: t.assign(log_loss_sd="-0.01"), "column 'log_loss_sd', row 1"),
         (lambda t: pd.concat([t, t.iloc[:1]], ignore_index=True), "same model twice: confirmatory_3d_1pl"),
     ],
 )
@@ -113,3 +141,10 @@ def test_a_table_that_is_none_says_which_cell(printed, change, said):
     with pytest.raises(DataError, match=r"column|model") as refused:
         check_table(change(printed))
     assert said in str(refused.value)
+
+
+def test_a_perfect_fit_is_possible(printed):
+    table = printed.assign(train_log_lik="0", aic="", bic="")
+    found = check_table(table)
+    assert (found.table["train_log_lik"] == 0).all()
+    assert found.responses is None  # no BIC to imply it
