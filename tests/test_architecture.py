@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-GROUND = {"stats", "errors", "_version"}
+GROUND = {"stats", "errors", "words", "_version"}
 MIDDLE = GROUND | {"data", "plan"}
 AUDITS = {"dimensionality", "dif"}
 MAY_IMPORT = {
     "errors": set[str](),
+    "checks": {"errors"},
     "_version": set[str](),
     "stats": set[str](),
+    "words": set[str](),
     "data": GROUND,
     "plan": GROUND,
     "report": GROUND,

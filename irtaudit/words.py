@@ -1,0 +1,22 @@
+"""Numbers in sentences: of one thing or of several."""
+
+from __future__ import annotations
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number of things: "1 run", "1,200 runs", "2 families".
+
+    Parameters
+    ----------
+    n : int
+    noun : str
+        Name of one thing.
+    plural : str
+        Name of several; default: the noun with an s.
+    """
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """A share in per cent, by three significant digits: "97.5 %", "80 %"."""
+    return f"{100 * share:.3g} %"
