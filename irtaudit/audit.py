@@ -52,7 +52,7 @@ from irtaudit.dimensionality.structure import Structure, describe_structure
 from irtaudit.dimensionality.sweep import Cut, check_cut_offs
 from irtaudit.dimensionality.tables import correlations_table
 from irtaudit.dimensionality.trials import trial_notes
-from irtaudit.dimensionality.verdict import Verdict
+from irtaudit.dimensionality.verdict import Verdict, check_challengers
 from irtaudit.errors import DataError, FitError, PlanError
 from irtaudit.irt.presets import get_preset
 from irtaudit.irt.result import FitResult
@@ -245,7 +245,7 @@ def run_audit(
     for part, models_of_it in ((kept, specs), *((part, chosen) for _, part, _, chosen in parts)):
         check_one_dimension(spec.name for spec in models_of_it)
         check_models(models_of_it, part.n_subjects, part.n_items)
-    _check_challengers(challengers, specs)
+    check_challengers(challengers or (), {spec.name: spec.dims for spec in specs})
     settings = _settings(kept, specs, cells, preset, n_restarts, seed) | {"cluster": family}
     options: dict[str, Any] = {
         "n_restarts": n_restarts,
@@ -466,12 +466,6 @@ def _too_few_for(matrix: ResponseMatrix, left_out: Sequence[str]) -> list[str]:
         "which an audit compares by default: left out, as a model needs more models and items than it has "
         "dimensions"
     ]
-
-
-def _check_challengers(challengers: Sequence[str] | None, specs: Sequence[ModelSpec]) -> None:
-    unknown = sorted(set(challengers or ()) - {spec.name for spec in specs})
-    if unknown:
-        raise PlanError(f"Challengers that are not among the models: {', '.join(unknown)}.")
 
 
 def _exploratory(

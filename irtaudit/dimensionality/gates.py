@@ -16,6 +16,7 @@ from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import item_means
 from irtaudit.dimensionality.compare import Comparison, cell_losses
 from irtaudit.dimensionality.verdict import DEFAULT_RULE, MARGIN_SHARE, OPEN, POWERFUL, Rule, Verdict, judge
+from irtaudit.errors import PlanError, check_whole
 from irtaudit.irt.predict import draw_responses
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
@@ -81,7 +82,14 @@ def judge_with_gates(
     verdict : Verdict
     power : Power or None
         None where it would not decide.
+
+    Raises
+    ------
+    PlanError
+        As :func:`irtaudit.dimensionality.verdict.judge`; for other clusters than one per subject, a
+        correlation that is no share, or numbers that are not whole or too small.
     """
+    _check_options(clusters, matrix.n_subjects, correlation, n_panels, seed, workers)
     first = judge(comparison, challengers=challengers, rule=rule)
     names = tuple(first.evidence["challenger"])
     over = {}
@@ -113,6 +121,23 @@ def judge_with_gates(
         rule=rule,
     )
     return final, power
+
+
+def _check_options(
+    clusters: Sequence[object] | None,
+    n_subjects: int,
+    correlation: float,
+    n_panels: object,
+    seed: object,
+    workers: object,
+) -> None:
+    if clusters is not None and len(clusters) != n_subjects:
+        raise PlanError(f"There are {len(clusters)} clusters for {n_subjects} subjects; give one for each.")
+    if not 0 <= correlation <= 1:
+        raise PlanError(f"correlation is {correlation!r}; expected a number from 0 to 1.")
+    check_whole("n_panels", n_panels, 1)
+    check_whole("seed", seed)
+    check_whole("workers", 1 if workers is None else workers, 1)
 
 
 def _power_truth(full: Mapping[str, FitResult], best: str | None) -> FitResult | None:
@@ -277,7 +302,8 @@ def power_of_the_rule(
     means = np.array(
         [log_loss(panel, item_means(panel, train, n), heldout, axis=CELLS, trials=n) for panel in panels]
     )
-    margins = [margin_share * (m - _means(losses)).mean() for m, losses in zip(means, one, strict=True)]
+    gained = np.array([(m - _means(losses)).mean() for m, losses in zip(means, one, strict=True)])
+    margins = np.where(gained > 0, margin_share * gained, np.nan)  # as for the responses themselves
     seen = np.zeros(n_panels, dtype=bool)
     intervals: list[list[Callable[[int], Interval]]] = [[] for _ in range(n_panels)]
     own_first = sorted(challengers, key=lambda spec: spec.name != truth.spec.name)

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -35,7 +36,7 @@ import pandas as pd
 
 from irtaudit.dimensionality.compare import Comparison, check_one_dimension, strongest_unidimensional
 from irtaudit.dimensionality.labels import short_label
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind
 from irtaudit.stats.resampling import Interval, joint_intervals
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
@@ -88,6 +89,11 @@ class Rule:
     margin_share: float = MARGIN_SHARE
     min_power: float = MIN_POWER
 
+    def __post_init__(self) -> None:
+        for name, share in (("margin_share", self.margin_share), ("min_power", self.min_power)):
+            if not 0 <= share <= 1:
+                raise PlanError(f"{name} is {share!r}; expected a share from 0 to 1.")
+
 
 DEFAULT_RULE = Rule()
 
@@ -104,8 +110,8 @@ class Verdict:
         One sentence with the number and interval that decide.
     evidence : DataFrame
         One row per challenger whose fit did not fail: ``challenger``; ``difference, low, high`` (log-loss of
-        the best unidimensional model minus that of the challenger, corrected interval, jointly 95 % over the
-        challengers, see :func:`irtaudit.stats.resampling.joint_intervals`); ``margin``; ``position`` of the
+        the best unidimensional model minus that of the challenger, corrected interval, widened for the
+        number of challengers that could be above, see :func:`irtaudit.stats.resampling.joint_intervals`); ``margin``; ``position`` of the
         interval ("above", "below" or "across" the margin, "undefined"); ``cluster_low, cluster_high`` (NaN:
         not computed).
     conditions : DataFrame
@@ -159,7 +165,7 @@ def judge(
     challengers : sequence of str, optional
         Default: every confirmatory model, and exploratory ones up to `MAX_CHALLENGER_DIMS` dimensions.
     power : float, optional
-        Power of the same rule on panels simulated with factor correlations of .8.
+        Power of the same rule on panels simulated with factor correlations of .8, from 0 to 1.
     cluster_intervals : mapping of str to Interval, optional
         Interval over clusters of subjects of each challenger's difference.
     families : bool
@@ -174,9 +180,13 @@ def judge(
     Raises
     ------
     PlanError
-        When the comparison has no ``item_means`` row or no model with one dimension, or a challenger was not
-        fitted.
+        When the comparison has no ``item_means`` row or no model with one dimension, `challengers` are none
+        (see :func:`check_challengers`), or the power is no share.
     """
+    check_kind("comparison", comparison, Comparison, "what irtaudit.compare returns")
+    check_kind("rule", rule, Rule, "irtaudit.dimensionality.verdict.Rule(margin_share, min_power)")
+    if power is not None and not (isinstance(power, Real) and 0 <= power <= 1):
+        raise PlanError(f"power is {power!r}; expected a share from 0 to 1.")
     if GAIN_OVER not in comparison.table["model"].to_numpy():
         raise PlanError(f"The verdict needs the baseline {GAIN_OVER!r}; compare with baselines=.")
     check_one_dimension(comparison.table.loc[comparison.table["structure"] != "baseline", "model"])
@@ -207,12 +217,40 @@ def judge(
 def _challengers(table: pd.DataFrame, wanted: Sequence[str] | None) -> list[str]:
     models = table[table["structure"] != "baseline"]
     if wanted is not None:
-        unknown = sorted(set(wanted) - set(models["model"]))
-        if unknown:
-            raise PlanError(f"Challengers that were not fitted: {', '.join(unknown)}.")
+        check_challengers(wanted, dict(zip(models["model"], models["dims"], strict=True)))
         return list(wanted)
     small = (models["structure"] == "exploratory") & (models["dims"] <= MAX_CHALLENGER_DIMS)
     return models.loc[small | (models["structure"] == "confirmatory"), "model"].tolist()
+
+
+def check_challengers(challengers: Sequence[str], dims: Mapping[str, int]) -> None:
+    """Refuse what cannot show that one dimension is too few.
+
+    Parameters
+    ----------
+    challengers : sequence of str
+    dims : mapping of str to int
+        Dimensions of every model that is fitted.
+
+    Raises
+    ------
+    PlanError
+        When a challenger is not fitted, has one dimension, or is named twice, or `challengers` is one string.
+    """
+    if isinstance(challengers, str):
+        raise PlanError(f"challengers is {challengers!r}; expected a list of names.")
+    unknown = sorted(set(challengers) - set(dims))
+    if unknown:
+        raise PlanError(f"Challengers that are not among the models: {', '.join(unknown)}.")
+    flat = [name for name in challengers if dims[name] < 2]
+    if flat:
+        raise PlanError(
+            f"{', '.join(flat)} cannot challenge one dimension, having one: name exploratory or confirmatory "
+            "models."
+        )
+    twice = sorted({name for name in challengers if list(challengers).count(name) > 1})
+    if twice:
+        raise PlanError(f"Challengers that are named twice: {', '.join(twice)}.")
 
 
 def _evidence(
@@ -345,7 +383,7 @@ def _because(
         tried = (
             f"Every model with more than one dimension failed to fit ({', '.join(map(short_label, failed))})"
             if failed
-            else "No model with more than one dimension was compared"
+            else "No model with more than one dimension was compared as a challenger"
         )
         return f"{tried}, so nothing could show that one is too few."
     unrelated = f" Here {UNRELATED}." if word == "not supported" and not families else ""

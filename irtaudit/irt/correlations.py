@@ -12,13 +12,14 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from irtaudit.data.responses import ResponseMatrix
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_whole
 from irtaudit.irt.panels import fit_panels
 from irtaudit.irt.predict import draw_responses, pass_probability, plug_in
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult, ability_correlations
 
 N_REFITS = 25
+EDGE = 1 - 2.0**-50
 NEAR_ONE = 0.9
 """An upper limit above this asks whether the factors could be one."""
 COLUMNS = [
@@ -73,7 +74,7 @@ def factor_correlation_intervals(
     Raises
     ------
     PlanError
-        When the model has no learned correlations.
+        When the model has no learned correlations, `level` is no share, or `n_refits` no whole number.
 
     Notes
     -----
@@ -90,6 +91,9 @@ def factor_correlation_intervals(
     found = fit.factor_correlations
     if found is None:
         raise PlanError(f"{fit.spec.name} has no learned factor correlations.")
+    if not 0 < level < 1:
+        raise PlanError(f"level is {level!r}; expected a number between 0 and 1.")
+    check_whole("n_refits", n_refits, 1)
     pairs = list(combinations(range(fit.spec.dims), 2))
     options = {"n_refits": n_refits, "preset": preset, "seed": seed, "workers": workers}
     refitted, own = _refits(fit, matrix, found.to_numpy(), pairs, options)
@@ -100,13 +104,12 @@ def factor_correlation_intervals(
     if (high > np.arcsin(NEAR_ONE)).any():
         alike, _ = _refits(fit, matrix, np.ones(found.shape), pairs, options)
         high = np.where(np.arcsin(r) > _lower_prediction_limit(alike, level), np.pi / 2, high)
-    panel, z = (np.sin(low), np.sin(high)), np.arctanh(r)
-    sampled = norm.ppf((1 + level) / 2) / np.sqrt(len(fit.subjects) - 3)
-    with np.errstate(divide="ignore"):  # a limit of 1 is infinitely far in z
-        population = [
-            np.tanh(z + side * np.hypot(np.arctanh(limit) - z, sampled))
-            for side, limit in zip((-1, 1), panel, strict=True)
-        ]
+    panel = (np.sin(low), np.sin(high))
+    sampled = norm.ppf((1 + level) / 2) / np.sqrt(max(len(fit.subjects) - 3, 0) or np.nan)
+    population = [
+        np.where(limit == side, limit, np.tanh(_z(r) + side * np.hypot(_z(limit) - _z(r), sampled)))
+        for side, limit in zip((-1, 1), panel, strict=True)
+    ]
     names = [(fit.spec.factors[a], fit.spec.factors[b]) for a, b in pairs]
     columns = [[a for a, _ in names], [b for _, b in names], r, *population, *panel, s]
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
@@ -138,6 +141,11 @@ def _refits(
     )
     first, second = (np.arcsin(np.clip(rows, -1, 1)).reshape(-1, len(pairs)) for rows in both)
     return first, second
+
+
+def _z(r: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fisher's z, large but finite at 1 and -1."""
+    return np.asarray(np.arctanh(np.clip(r, -EDGE, EDGE)))
 
 
 def _lower_prediction_limit(values: NDArray[np.float64], level: float) -> NDArray[np.float64]:

@@ -90,7 +90,8 @@ def corrected_interval(
 def joint_intervals(intervals: Sequence[Callable[[int], Interval]], threshold: float) -> list[Interval]:
     """Intervals that are read together: does any lie above a threshold?
 
-    Each is corrected for the number of all (Bonferroni). One that is then wholly below the threshold is
+    Level is kept for that question, not for all the intervals at once: some limit that is above the
+    threshold by chance is what shall be rare. Each is corrected for the number of all (Bonferroni). One that is then wholly below the threshold is
     settled and cannot be the one above, so the others are corrected for their own number only. With four
     comparisons whose true values are at the threshold or anywhere below it, some lower limit is above it in
     at most 2.6 % of simulated experiments, as 2.5 % are meant to be; comparisons that are far below do not

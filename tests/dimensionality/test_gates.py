@@ -7,15 +7,18 @@ import pytest
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits, make_splits
-from irtaudit.dimensionality.baselines import item_means
+from irtaudit.dimensionality.baselines import additive_baselines, item_means
+from irtaudit.dimensionality.compare import compare
 from irtaudit.dimensionality.gates import (
     _interval_for,
     _part,
     _refitted_losses,
     _simulated,
     cluster_intervals,
+    judge_with_gates,
     power_of_the_rule,
 )
+from irtaudit.errors import PlanError
 from irtaudit.irt.fit import fit, fit_all
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
@@ -136,3 +139,24 @@ def test_a_panel_refitted_alone_is_the_panel_refitted_among_others() -> None:
         for a, b in zip(alone, among, strict=True):
             assert a == pytest.approx(b, abs=1e-4)
     assert np.abs(every[0][0] - every[1][0]).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"n_panels": 0}, "n_panels is 0"),
+        ({"n_panels": "3"}, "n_panels is '3'"),
+        ({"clusters": ["a"]}, "1 clusters for 60 subjects"),
+        ({"seed": -1}, "seed is -1"),
+        ({"workers": 0}, "workers is 0"),
+        ({"correlation": 2.0}, "correlation is 2.0"),
+        ({"correlation": float("nan")}, "correlation is nan"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    audit: tuple[dict[str, FitResult], ResponseMatrix, Splits], option: dict[str, object], message: str
+) -> None:
+    fits, matrix, splits = audit
+    comparison = compare(fits, baselines=additive_baselines(matrix, splits, fits[ONE.name].splits))
+    with pytest.raises(PlanError, match=message):
+        judge_with_gates(comparison, fits, {}, matrix, splits, **option)  # type: ignore[arg-type]  # that is the point

@@ -4,7 +4,7 @@ import pytest
 from comparison_panels import panel, restarts, rows
 
 from irtaudit.dimensionality.compare import assemble
-from irtaudit.dimensionality.verdict import MARGIN_SHARE, decisive, gains, judge, settling_factor
+from irtaudit.dimensionality.verdict import MARGIN_SHARE, Rule, decisive, gains, judge, settling_factor
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval
 
@@ -254,3 +254,42 @@ def test_settling_factor_is_the_square_of_half_width_over_distance():
     assert settling_factor(two) == pytest.approx(4.0)  # all have to be below
     assert settling_factor(two.assign(difference=[0.0, 2.5])) == pytest.approx(4.0)  # one above suffices
     assert settling_factor(evidence.assign(difference=2.0)) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("challengers", "message"),
+    [
+        ("exploratory_2d_2pl", "expected a list"),
+        (["exploratory_9d_2pl"], "not among the models: exploratory_9d_2pl"),
+        (["unidimensional_2pl"], "unidimensional_2pl cannot challenge one dimension"),
+        (["confirmatory_kind_2pl"] * 2, "named twice: confirmatory_kind_2pl"),
+    ],
+)
+def test_what_is_no_challenger_is_refused(challengers, message):
+    with pytest.raises(PlanError, match=message):
+        judge(panel(0.1, {"confirmatory_kind_2pl": FAR}), challengers=challengers)
+
+
+@pytest.mark.parametrize("power", [5, -0.1, float("nan"), "x"])
+def test_a_power_is_a_share(power):
+    with pytest.raises(PlanError, match="power is"):
+        judge(panel(0.1, {"confirmatory_kind_2pl": NOTHING}), power=power)
+
+
+@pytest.mark.parametrize("shares", [(float("nan"), 0.8), (-1, 0.8), (0.02, 2.0)])
+def test_lines_of_the_rule_are_shares(shares):
+    with pytest.raises(PlanError, match="expected a share"):
+        Rule(*shares)
+
+
+def test_other_types_are_refused():
+    with pytest.raises(PlanError, match="comparison is None"):
+        judge(None)
+    with pytest.raises(PlanError, match="rule is None"):
+        judge(panel(0.1, {"confirmatory_kind_2pl": FAR}), rule=None)
+
+
+def test_models_that_do_not_challenge_are_not_said_to_be_missing():
+    verdict = judge(panel(0.1, {"exploratory_5d_2pl": FAR}))
+    assert verdict.evidence.empty
+    assert "was compared as a challenger" in verdict.because

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from panels import random_matrix
 from scipy.stats import t as student
 
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.errors import PlanError
+from irtaudit.irt import correlations
 from irtaudit.irt.correlations import COLUMNS, factor_correlation_intervals
 from irtaudit.irt.fit import fit
-from irtaudit.irt.result import ability_correlations, moment_correlations
+from irtaudit.irt.result import FitResult, ability_correlations, moment_correlations
 from irtaudit.irt.spec import ModelSpec
 
 
@@ -117,3 +119,48 @@ def test_uncorrelated_models_have_no_correlations() -> None:
     result = fit(matrix, ModelSpec.unidimensional("2pl"), n_restarts=1, preset="quick", workers=1)
     with pytest.raises(PlanError, match="no learned factor correlations"):
         factor_correlation_intervals(result, matrix)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"n_refits": 0}, "n_refits is 0"),
+        ({"n_refits": True}, "n_refits is True"),
+        ({"level": 1.5}, "level is 1.5"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(option: dict[str, float], message: str) -> None:
+    matrix = random_matrix(12, 9)
+    result = fit(
+        matrix, ModelSpec.confirmatory("2pl", list("abc") * 3), n_restarts=1, preset="quick", workers=1
+    )
+    with pytest.raises(PlanError, match=message):
+        factor_correlation_intervals(result, matrix, **option)  # type: ignore[arg-type]  # ints are floats
+
+
+@pytest.mark.parametrize("r", [0.9999, 1.0, -1.0])
+def test_at_the_edge_the_population_interval_still_holds_the_panels(
+    r: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = random_matrix(25, 8)
+    result = fit(
+        matrix, ModelSpec.confirmatory("2pl", list("ab") * 4), n_restarts=1, preset="quick", workers=1
+    )
+    found = pd.DataFrame([[1, r], [r, 1]], index=list("ab"), columns=list("ab"))
+    monkeypatch.setattr(FitResult, "factor_correlations", found)
+    own = np.full((25, 1), 0.5)
+    monkeypatch.setattr(correlations, "_refits", lambda *_: (own + 0.059, own))
+    row = factor_correlation_intervals(result, matrix).iloc[0]
+    assert row["population_low"] <= row["panel_low"] <= r <= row["panel_high"] <= row["population_high"]
+    assert row["population_high"] - row["population_low"] < 0.05
+
+
+def test_without_any_refit_there_is_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = random_matrix(25, 8)
+    result = fit(
+        matrix, ModelSpec.confirmatory("2pl", list("ab") * 4), n_restarts=1, preset="quick", workers=1
+    )
+    monkeypatch.setattr(correlations, "_refits", lambda *_: (np.empty((0, 1)), np.empty((0, 1))))
+    row = factor_correlation_intervals(result, matrix).iloc[0]
+    assert np.isfinite(row["correlation"])
+    assert row[["panel_low", "panel_high", "population_low", "population_high"]].isna().all()
