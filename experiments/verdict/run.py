@@ -656,7 +656,7 @@ def main() -> None:
     spread(tables["evidence"]).round(3).to_csv(out / "spread.csv", index=False)
     summary.to_csv(out / "summary.csv", index=False)
     print(summary.to_string(index=False))
-    command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py; then once more with --rejudge"
+    command = "OMP_NUM_THREADS=1 python experiments/verdict/run.py"
     provenance = {"config": asdict(config), "versions": versions(), "command": command}
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
 
