@@ -12,7 +12,6 @@ MIDDLE = GROUND | {"data", "plan"}
 AUDITS = {"dimensionality", "dif"}
 MAY_IMPORT = {
     "errors": set[str](),
-    "checks": {"errors"},
     "_version": set[str](),
     "stats": set[str](),
     "words": set[str](),

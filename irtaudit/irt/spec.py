@@ -10,22 +10,23 @@ and differs only in which slopes are free, which of them may be negative, and wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind, check_whole, shown_value
 
 Family = Literal["1pl", "2pl", "3pl"]
 Structure = Literal["unidimensional", "exploratory", "confirmatory"]
 Priors = Literal["hierarchical", "paper"]
 
 MIN_ITEMS_PER_FACTOR = 3
+RESERVED = ("subject", "n_items")
+"""Columns that stand beside those of the factors in tables of abilities."""
 MAX_DIMS = 9999
 """Far beyond any panel: :func:`check_models` says what a matrix can carry."""
 _NAME = re.compile(
@@ -72,11 +73,11 @@ class ModelSpec:
     items: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_kind("name", self.name, str, "the model's name, as text")
         _check_choice("family", self.family, get_args(Family))
         _check_choice("structure", self.structure, get_args(Structure))
         _check_choice("priors", self.priors, get_args(Priors))
-        if not self.factors:
-            raise PlanError(f"Model {self.name!r} has no dimension; give at least one.")
+        _check_factors(self.name, self.factors)
 
     @property
     def dims(self) -> int:
@@ -155,10 +156,7 @@ class ModelSpec:
         """
         if family == "1pl":
             raise PlanError("An exploratory 1PL is not defined: common slopes cannot tell dimensions apart.")
-        if isinstance(dims, bool) or not isinstance(dims, Integral) or not 2 <= dims <= MAX_DIMS:
-            raise PlanError(
-                f"An exploratory model needs a whole number of dimensions, at least 2; got {dims!r}."
-            )
+        dims = check_whole("dims of an exploratory model", dims, 2, MAX_DIMS)
         factors = tuple(f"dim{d + 1}" for d in range(dims))
         return cls(f"exploratory_{dims}d_{family}", family, "exploratory", factors, priors=priors)
 
@@ -187,12 +185,10 @@ class ModelSpec:
         Raises
         ------
         PlanError
-            When there are no labels, one is missing, a factor has fewer than three items, or there is only
-            one factor.
+            When there are no labels, one is missing, a factor has fewer than three items, there is only one
+            factor, or columns of two factors would have one name (`A` and `A_sd`).
         """
-        if factor_labels is None or isinstance(factor_labels, str) or not isinstance(factor_labels, Iterable):
-            raise PlanError(f"factor_labels is {factor_labels!r}; expected the category of each item.")
-        labels = ["" if pd.isna(cast("float", v)) else str(v).strip() for v in factor_labels]
+        labels = _texts("factor_labels", factor_labels, "the category of each item")
         _check_labels(labels)
         factors = tuple(sorted(set(labels)))
         index = {f: d for d, f in enumerate(factors)}
@@ -229,23 +225,28 @@ class ModelSpec:
         name : str
             Middle part of the model's name.
         factors : sequence of str, optional
-            Names of the dimensions; default ``dim1``, ``dim2``, ...
+            Names of the dimensions, all different; default ``dim1``, ``dim2``, ... Numbers are taken as
+            text, and blanks around a name do not count.
         correlated : bool
         priors : {"hierarchical", "paper"}
 
         Raises
         ------
         PlanError
-            When the pattern is not 0/1, an item loads nowhere, or a dimension has fewer than three items.
+            When the pattern is not 0/1, an item loads nowhere, a dimension has fewer than three items, or
+            two factors have one name.
         """
-        q = np.asarray(pattern)
-        if q.ndim != 2 or not np.isin(q, (0, 1)).all():
-            raise PlanError(f"A loading pattern is an (item, dim) array of 0 and 1; got shape {q.shape}.")
-        names = tuple(factors) if factors is not None else tuple(f"dim{d + 1}" for d in range(q.shape[1]))
+        q = _as_pattern(pattern)
+        names = tuple(
+            [f"dim{d + 1}" for d in range(q.shape[1])]
+            if factors is None
+            else _texts("factors", factors, "a name for each dimension")
+        )
         if len(names) != q.shape[1]:
             raise PlanError(f"{len(names)} factor names were given for {q.shape[1]} dimensions.")
         if not q.any(axis=1).all():
             raise PlanError(f"Item number {int(np.argmin(q.any(axis=1))) + 1} of the pattern loads nowhere.")
+        _check_factors(f"confirmatory_{name}_{family}", names)
         _check_sizes({n: int(c) for n, c in zip(names, q.sum(axis=0), strict=True)})
         loadings = tuple(tuple(int(d) for d in np.flatnonzero(row)) for row in q)
         correlated = correlated and len(names) > 1
@@ -322,9 +323,60 @@ def _named_items(labels: Sequence[Hashable] | pd.Series) -> tuple[str, ...] | No
     return tuple(index) if index and all(isinstance(name, str) for name in index) else None
 
 
+def _as_pattern(pattern: ArrayLike) -> NDArray[Any]:
+    """The (item, dim) array, of 0 and 1 alone."""
+    try:
+        q = np.asarray(pattern)
+    except ValueError:
+        raise PlanError(
+            "The loading pattern has rows of different lengths; expected one row per item."
+        ) from None
+    if q.ndim != 2 or not np.isin(q, (0, 1)).all():
+        raise PlanError(f"A loading pattern is an (item, dim) array of 0 and 1; got shape {q.shape}.")
+    return q.astype(np.int64)
+
+
+def _texts(what: str, given: object, expected: str) -> list[str]:
+    """Labels as text without blanks around them; a missing one is empty."""
+    listed = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set | pd.DataFrame)
+    if not listed or getattr(given, "ndim", 1) != 1:
+        raise PlanError(f"{what} is {shown_value(given)}; expected {expected}: a list, or one column.")
+    labels = list(cast("Iterable[Any]", given))
+    for label in labels:
+        check_kind(f"one of {what}", label, Hashable, "a label, as text")
+    return [
+        "" if pd.api.types.is_scalar(label) and pd.isna(label) else str(label).strip() for label in labels
+    ]
+
+
+def _check_factors(model: str, factors: tuple[str, ...]) -> None:
+    """Refuse names of factors with which two columns of a table would have one name."""
+    check_kind(f"factors of model {model!r}", factors, tuple, "a tuple of names")
+    if not factors:
+        raise PlanError(f"Model {model!r} has no dimension; give at least one.")
+    seen: set[str] = set()
+    for factor in factors:
+        check_kind(f"a factor of model {model!r}", factor, str, "its name, as text")
+        if not factor.strip() or factor in RESERVED:
+            raise PlanError(
+                f"A factor of model {model!r} is named {factor!r}; expected a name, and not "
+                f"{' or '.join(RESERVED)}, which name other columns of tables of abilities. Rename it."
+            )
+        if factor in seen:
+            raise PlanError(f"Two factors of model {model!r} are named {factor!r}; give each its own name.")
+        seen.add(factor)
+    for factor in factors:
+        if (taken := f"{factor}_sd") in seen:
+            raise PlanError(
+                f"Model {model!r} has the factors {factor!r} and {taken!r}, but in tables of abilities "
+                f"{taken!r} is the posterior SD of {factor!r}. Rename the factor {taken!r}, to "
+                f"{factor + ' sd'!r} for example."
+            )
+
+
 def _check_choice(what: str, value: str, allowed: Iterable[str]) -> None:
-    if value not in allowed:
-        raise PlanError(f"{what} is {value!r}; expected one of {', '.join(allowed)}.")
+    if not isinstance(value, str) or value not in allowed:
+        raise PlanError(f"{what} is {shown_value(value)}; expected one of {', '.join(allowed)}.")
 
 
 def _check_labels(labels: Sequence[str]) -> None:
