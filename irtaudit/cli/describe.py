@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 def command(path: Path, as_json: bool, **reading: Any) -> None:
     """Say what PATH is, what is in it, and which command to run next.
 
-    PATH is a file, a folder or a quoted glob: responses in any layout, evaluation logs, a table of scores,
-    the folder of a finished audit, a saved fit. Nothing is written.
+    PATH is a file, a folder or a quoted glob: responses in any layout, evaluation logs, retained runs and
+    agents' logs, a table of scores, the folder of a finished audit, a saved fit. Nothing is written.
     """
     from irtaudit.data.describe import describe
+    from irtaudit.protocol.describe import describe_runs
 
-    description = describe(path, **given(reading))
+    options = given(reading)
+    runs = None if options.keys() - {"max_bytes"} else describe_runs(path)  # they are about responses
+    description = runs or describe(path, **options)
     (_tell_programs if as_json else _tell)(description)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,8 @@ _TOOLS = {
     "lm-eval": "lm-evaluation-harness",
     "swe-bench": "SWE-bench",
 }
-_FOLDERS = {"audit.json": "audit", "panel.json": "panel audit", "protocol.json": "protocol audit"}
+FOLDERS = {"audit.json": "audit", "panel.json": "panel audit", "protocol.json": "protocol audit"}
+"""Whose folder it is in which a file of this name stands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ def describe(path: str | Path, **options: Any) -> Description:
     """
     place = Path(path)
     max_bytes = options.get("max_bytes", MAX_BYTES)
-    for name, kind in _FOLDERS.items():
+    for name, kind in FOLDERS.items():
         if (place / name).is_file():
             return _of_folder(place, name, kind)
     if place.suffix == ".safetensors":
@@ -151,6 +152,9 @@ def _of_folder(folder: Path, name: str, kind: str) -> Description:
 def _of_logs(path: str | Path, tool: str, logs: Logs, options: Mapping[str, Any]) -> Description:
     samples = logs.rows.drop_duplicates(["model", "task", "item", "trial"])
     counts = samples["status"].value_counts()
+    if tool == _TOOLS["inspect"]:
+        runs = f"irtaudit bundles convert {shlex.quote(str(path))} bundles, then irtaudit protocol bundles"
+        logs = replace(logs, notes=(*logs.notes, f"For how the scores were earned: {runs}"))
     facts: dict[str, Any] = {
         "files": len(logs.files),
         "models": logs.rows["model"].nunique(),
