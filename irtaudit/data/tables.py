@@ -251,8 +251,8 @@ def _parse_parquet(content: bytes, path: Path, max_bytes: int) -> ParquetTable:
             f"{path} holds {rows:,} rows x {columns:,} columns, more than fit in {max_bytes:,} bytes; if "
             "that is what you expect, raise the limit (max_bytes=, --max-bytes)"
         )
-    order = _index_first(schema)
-    return ParquetTable(path, tuple(schema.names[position] for position in order), file, order)
+    order, names = _index_first(schema), schema.names  # Arrow makes the list of names anew at each call
+    return ParquetTable(path, tuple(names[position] for position in order), file, order)
 
 
 def _index_first(schema: pa.Schema) -> tuple[int, ...]:
@@ -261,16 +261,15 @@ def _index_first(schema: pa.Schema) -> tuple[int, ...]:
     An index without a name that holds numbers is left out where a column of text comes first: rows of a
     larger table that were kept have their numbers there.
     """
+    names = schema.names
     try:
         said = (schema.pandas_metadata or {}).get("index_columns", [])
-        index = [schema.names.index(name) for name in said if isinstance(name, str)]
+        index = [names.index(name) for name in said if isinstance(name, str)]
     except (ValueError, AttributeError, TypeError):
         index = []  # no pandas wrote this
-    others = sorted(set(range(len(schema.names))) - set(index))
-    numbers = [
-        i for i in index if _UNNAMED.fullmatch(schema.names[i]) and pa.types.is_integer(schema.types[i])
-    ]
-    left_out = set(numbers if others and pa.types.is_string(schema.types[others[0]]) else [])
+    others = sorted(set(range(len(names))) - set(index))
+    numbers = [i for i in index if _UNNAMED.fullmatch(names[i]) and pa.types.is_integer(schema.field(i).type)]
+    left_out = set(numbers if others and pa.types.is_string(schema.field(others[0]).type) else [])
     return tuple(position for position in (*index, *others) if position not in left_out)
 
 

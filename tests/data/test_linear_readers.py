@@ -6,6 +6,7 @@ import json
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,15 @@ def peak(read: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_four_times_the_columns_of_a_parquet_table_take_four_times_as_long(tmp_path: Path) -> None:
+    """A benchmark may have 100,000 items; Arrow makes the list of all names anew whenever it is asked."""
+    for n in (1000, TIMES * 1000):
+        cells = np.random.default_rng(4).choice([0.0, 1.0, np.nan], size=(8, n))
+        write_responses(ResponseMatrix.from_array(cells), tmp_path / str(n), "wide-parquet")
+    small, large = (seconds(partial(read_responses, tmp_path / str(n))) for n in (1000, TIMES * 1000))
+    assert large < 2 * TIMES * small
 
 
 @pytest.mark.parametrize("kind", READERS)
