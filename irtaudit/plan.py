@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -20,6 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from irtaudit.errors import PlanError
 
 P = TypeVar("P", bound="Plan")
+_REGISTRATION = re.compile(
+    r"https?://[^\s/?#.]+\.[^\s/?#]+([/?#]\S*)?|(doi:\s?)?10\.\d{4,9}(\.\d+)*/\S+", re.IGNORECASE
+)
 
 
 class Part(BaseModel):
@@ -42,7 +46,8 @@ class Plan(Part):
     reading : str
         The reading under test, in the user's words.
     registration : str
-        Address or number of an independent timestamp of this plan, if there is one.
+        Where an independent registry holds this plan, if one does: its address (http or https) or DOI. Nobody
+        looks there: see `standing`.
     seed : int
         Everything random derives from it.
     """
@@ -61,10 +66,27 @@ class Plan(Part):
             raise ValueError("expected the reading under test in words, or no such key")
         return reading
 
+    @field_validator("registration")
+    @classmethod
+    def _looked_up(cls, registration: str) -> str:
+        if registration.strip() and not _REGISTRATION.fullmatch(registration.strip()):
+            raise ValueError(
+                "expected where a registry holds this plan, its address (https://osf.io/...) or DOI "
+                '(10.17605/...), or "" where none does'
+            )
+        return registration
+
     @property
     def status(self) -> str:
-        """ "preregistered" where an independent timestamp exists, "pre-specified" elsewhere."""
+        """ "preregistered" where the plan names a registration, "pre-specified" elsewhere."""
         return "preregistered" if self.registration.strip() else "pre-specified"
+
+    @property
+    def standing(self) -> str:
+        """The status, and what "preregistered" rests on, in words."""
+        if self.status == "pre-specified":
+            return self.status
+        return f"{self.status} (the plan names the registration {self.registration.strip()}; not checked)"
 
 
 def read_plan(path: str | Path, schema: type[P]) -> P:

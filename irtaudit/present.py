@@ -26,6 +26,7 @@ from irtaudit.dif.words import TERMS as GROUP_TERMS
 from irtaudit.dif.words import groups_in_words
 from irtaudit.dif.words import summary as groups_summary
 from irtaudit.dimensionality.followup import followups_table
+from irtaudit.dimensionality.nested import lower_alone
 from irtaudit.dimensionality.pairwise import pairwise_table
 from irtaudit.dimensionality.planned import Planned
 from irtaudit.dimensionality.present import TERMS, present, present_followup, sentence
@@ -102,8 +103,7 @@ def _plan_in_words(planned: Planned | None) -> str:
         return "none given: the defaults of this version and what the command says"
     n = len(planned.deviations)
     departs = "no deviation" if not n else f"{n} deviation{'s' if n > 1 else ''}"
-    timestamp = f" at {planned.plan.registration}" if planned.plan.status == "preregistered" else ""
-    return f"{planned.plan.status}{timestamp}, sha256 {planned.sha256[:16]}…, {departs}"
+    return f"{planned.plan.standing}, sha256 {planned.sha256[:16]}…, {departs}"
 
 
 def _plan_section(planned: Planned | None) -> list[Section]:
@@ -118,11 +118,11 @@ def _plan_section(planned: Planned | None) -> list[Section]:
             claim=f"The run departs from its plan in {n} way{'s' if n > 1 else ''}."
             if n
             else "The run follows its plan.",
-            text=f"The plan is {planned.plan.status}"
+            text=f"The plan is {planned.plan.standing}"
             + (
-                f": its independent timestamp is {planned.plan.registration}."
+                "."
                 if planned.plan.status == "preregistered"
-                else ": it names no independent timestamp, so only its authors know when it was written."
+                else ": it names no registration, so only its authors know when it was written."
             ),
             facts={"File": planned.file, "sha256 of the plan, defaults filled in": planned.sha256},
             table=deviations if n else None,
@@ -393,6 +393,7 @@ def summary(result: AuditResult, command: str = "") -> dict[str, Any]:
         "reference": comparison.reference,
         "paired": comparison.paired,
         "nested_findings": comparison.findings,
+        "lower_likelihoods": lower_alone(comparison.table, comparison.findings),
         "failed_fits": list(comparison.failed),
         "left_out_models": list(result.left_out),
         "factor_correlations": result.correlations,
@@ -413,6 +414,7 @@ def _plan_content(planned: Planned | None) -> dict[str, Any] | None:
     return {
         "sha256": planned.sha256,
         "status": planned.plan.status,
+        "standing": planned.plan.standing,
         "file": planned.file,
         "content": planned.plan.model_dump(mode="json"),
         "deviations": [asdict(one) for one in planned.deviations],

@@ -178,6 +178,16 @@ def test_the_summary_and_the_tables_agree(summarised, written, result):
     assert summarised["verdict"]["margin"] == pytest.approx(0.02 * gain)
 
 
+def test_the_summary_has_the_weaker_finding_of_the_nested_model_check(result):
+    table = result.comparison.table
+    lower = table["train_log_lik"].where(table["model"] != "unidimensional_2pl", -1e6)
+    bent = replace(result, comparison=replace(result.comparison, table=table.assign(train_log_lik=lower)))
+    told = summary(bent)
+    (row,) = [row for row in told["lower_likelihoods"] if row["model"] == "unidimensional_2pl"]
+    assert (row["nested"], row["train_log_lik"]) == ("unidimensional_1pl", -1e6)
+    assert told["failed_fits"] == told["nested_findings"] == []
+
+
 def test_the_structure_of_the_planted_panel_stands_in_summary_and_tables(summarised, written):
     tests = {row["null"]: row for row in summarised["structure"]["eigenvalue_tests"]}
     table = pd.read_csv(written / "eigenvalues.csv", float_precision="round_trip").set_index(["null", "rank"])

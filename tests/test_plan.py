@@ -109,10 +109,38 @@ def test_a_plan_that_is_not_there_and_one_that_is_a_folder(tmp_path: Path) -> No
         read_plan(tmp_path, TeaPlan)
 
 
-def test_a_plan_is_called_preregistered_only_with_an_independent_timestamp() -> None:
-    assert make_plan(BASE, TeaPlan).status == "pre-specified"
-    assert make_plan(BASE | {"registration": " "}, TeaPlan).status == "pre-specified"
-    assert make_plan(BASE | {"registration": "https://osf.io/abcde"}, TeaPlan).status == "preregistered"
+@pytest.mark.parametrize("none", ["", " "])
+def test_a_plan_without_a_registration_is_pre_specified(none: str) -> None:
+    plan = make_plan(BASE | {"registration": none}, TeaPlan)
+    assert plan.status == plan.standing == make_plan(BASE, TeaPlan).status == "pre-specified"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "https://osf.io/abcde",
+        "http://aspredicted.org/blind.php?x=7",
+        "HTTPS://OSF.IO",
+        "10.17605/OSF.IO/ABCDE",
+        "doi:10.1000/182",
+        "https://doi.org/10.17605/OSF.IO/ABCDE",
+    ],
+)
+def test_a_plan_that_names_a_registration_is_preregistered_and_that_nobody_checked(place: str) -> None:
+    plan = make_plan(BASE | {"registration": place}, TeaPlan)
+    assert plan.status == "preregistered"
+    assert plan.standing == f"preregistered (the plan names the registration {place}; not checked)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["foo", "yes", "osf.io/abcde", "https://", "https://localhost/x", "https:// osf.io", "ftp://osf.io/x",
+     "javascript:alert(1)", "10.17605", "10.1/x", "see https://osf.io/abcde", "https://osf.io/a b"],
+)  # fmt: skip
+def test_a_registration_is_an_address_or_a_doi(text: str) -> None:
+    with pytest.raises(PlanError, match="registration: found ") as refused:
+        make_plan(BASE | {"registration": text}, TeaPlan)
+    assert "its address (https://osf.io/...) or DOI" in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["plain", 'quo"te', "back\\slash", "new\nline", "ümläut 漢", "\x7f", "\x01"])

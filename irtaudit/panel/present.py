@@ -70,7 +70,7 @@ def _answer(result: PanelAudit) -> Section:
                 "Models": f"{models(result.data.n_models)}{makers}",
                 "Columns": ", ".join(columns),
                 "Data": f"{result.data.source or 'scores'}, sha256 {result.data.sha256[:16]}…",
-                "Plan": f"{plan.status}, sha256 {plan_sha256(plan)[:16]}…",
+                "Plan": f"{plan.standing}, sha256 {plan_sha256(plan)[:16]}…",
                 "Version": f"irtaudit {__version__}",
             },
         ),
@@ -371,8 +371,7 @@ def _settings(result: PanelAudit) -> Section:
         title="Plan, draws and seed",
         claim="Everything random has a seed, and the same plan on the same data gives the same numbers.",
         facts={
-            "Plan": f"{plan.status}, sha256 {plan_sha256(plan)}",
-            "Registration": plan.registration or "none",
+            "Plan": f"{plan.standing}, sha256 {plan_sha256(plan)}",
             "Data": f"sha256 {result.data.sha256}",
             "Seed": str(plan.seed),
             "Draws": f"bootstrap {draws.bootstrap:,}, permutations {draws.permutations:,}, parallel analysis "

@@ -117,6 +117,7 @@ def summary(result: PanelAudit, command: str = "") -> dict[str, Any]:
         "plan": {
             "sha256": plan_sha256(result.plan),
             "status": result.plan.status,
+            "standing": result.plan.standing,
             "content": result.plan.model_dump(mode="json", by_alias=True),
         },
         "command": command,

@@ -164,6 +164,22 @@ def test_a_plan_says_what_is_asked(run, plan, files, tmp_path):
     assert by_flags["plan"] is None
 
 
+def test_a_registration_stands_in_page_and_summary_as_what_it_is(run, plan, tmp_path):
+    plan.write_text('registration = "https://osf.io/abcde"\n' + PLAN.format(data=""), encoding="utf-8")
+    assert run("--plan", plan, "--models", "unidimensional_1pl", *QUICK, "--out", "named").exit_code == 0
+    told = json.loads((tmp_path / "named" / "audit.json").read_text(encoding="utf-8"))["plan"]
+    says = "preregistered (the plan names the registration https://osf.io/abcde; not checked)"
+    assert (told["status"], told["standing"]) == ("preregistered", says)
+    page = (tmp_path / "named" / "report.html").read_text(encoding="utf-8")
+    assert f"{says}, sha256" in page
+    assert f"The plan is {says}." in page
+    assert page.count("preregistered") == page.count("not checked")
+    plan.write_text('registration = "foo"\n' + PLAN.format(data=""), encoding="utf-8")
+    refused = run("--plan", plan, "--out", "refused")
+    assert refused.exit_code == 2
+    assert "registration: found 'foo', expected where a registry holds this plan" in refused.stderr
+
+
 def test_every_flag_that_overrides_the_plan_is_a_deviation_in_the_outputs(run, plan, files, tmp_path):
     words = ("--plan", plan, "--workers", "1", "--out", "bent")
     found = run(files / "shuffled.csv", *words, "--seed", "7", "--restarts", "1", "--claim", "Score = luck")

@@ -92,7 +92,7 @@ def test_a_template_is_a_plan_with_the_columns_the_data_hash_and_the_largest_gro
     assert [(g.reference, g.focal) for g in plan.groups] == [("Acme", "Bolt")]
     assert plan.cluster == "developer"
     assert plan.status == "pre-specified"
-    assert "preregistered" in text
+    assert "# called preregistered; reports name the address and say that it was not checked." in text
 
 
 def test_what_the_template_offers_in_comments_is_valid_when_uncommented(files):

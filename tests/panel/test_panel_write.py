@@ -14,7 +14,7 @@ from panel_simulation import FEW, panel_of, plan_for
 
 from irtaudit.errors import StorageError
 from irtaudit.panel.audit import PanelAudit, audit_panel
-from irtaudit.panel.present import title
+from irtaudit.panel.present import present, title
 from irtaudit.panel.words import COLUMNS, TERMS, joined, p_text, percent, rho_text, span
 from irtaudit.panel.write import summary, tables, write_panel
 from irtaudit.plan import plan_sha256
@@ -61,6 +61,17 @@ def test_json_is_complete_and_strict(folder: Path, table1: PanelAudit) -> None:
     assert set(content["tables"]) == set(tables(table1))
     assert content["redundancy"]["raw"] == pytest.approx(0.241201, abs=5e-7)
     assert len(content["tables"]["associations"]) == len(table1.associations)
+
+
+def test_a_registration_is_named_and_not_called_checked(table1: PanelAudit) -> None:
+    plan = table1.plan.model_copy(update={"registration": "10.17605/OSF.IO/ABCDE"})
+    named = replace(table1, plan=plan)
+    says = "preregistered (the plan names the registration 10.17605/OSF.IO/ABCDE; not checked)"
+    assert summary(named)["plan"]["standing"] == says
+    facts = [text for section in present(named) for text in section.facts.values()]
+    assert f"{says}, sha256 {plan_sha256(plan)}" in facts
+    (answer,) = [section.verdict for section in present(named) if section.verdict]
+    assert answer.holds_for["Plan"].startswith(says)
 
 
 def test_tables_come_back_from_their_files(folder: Path, table1: PanelAudit) -> None:
