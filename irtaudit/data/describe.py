@@ -49,8 +49,7 @@ _TOOLS = {
     "lm-eval": "lm-evaluation-harness",
     "swe-bench": "SWE-bench",
 }
-FOLDERS = {"audit.json": "audit", "panel.json": "panel audit", "protocol.json": "protocol audit"}
-"""Whose folder it is in which a file of this name stands."""
+_FOLDERS = {"audit.json": "audit", "panel.json": "panel audit", "protocol.json": "protocol audit"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,7 @@ def describe(path: str | Path, **options: Any) -> Description:
     """
     place = Path(path)
     max_bytes = options.get("max_bytes", MAX_BYTES)
-    for name, kind in FOLDERS.items():
+    for name, kind in _FOLDERS.items():
         if (place / name).is_file():
             return _of_folder(place, name, kind)
     if place.suffix == ".safetensors":

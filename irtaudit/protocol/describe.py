@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from irtaudit.data.describe import FOLDERS, Description
+from irtaudit.data.describe import Description
 from irtaudit.data.inspect_logs import INSTALL, is_inspect_log
 from irtaudit.data.read_logs import log_kind
 from irtaudit.data.responses import listed
@@ -74,7 +74,7 @@ def describe_runs(path: str | Path) -> Description | None:
         If the operating system refuses to read them.
     """
     place = Path(path)
-    if not place.exists() or any((place / name).is_file() for name in FOLDERS):
+    if not place.exists():
         return None
     if _holds_bundles(place):
         return _of_bundles(place)
