@@ -111,9 +111,9 @@ class Verdict:
     evidence : DataFrame
         One row per challenger whose fit did not fail: ``challenger``; ``difference, low, high`` (log-loss of
         the best unidimensional model minus that of the challenger, corrected interval, widened for the
-        number of challengers that could be above, see :func:`irtaudit.stats.resampling.joint_intervals`); ``margin``; ``position`` of the
-        interval ("above", "below" or "across" the margin, "undefined"); ``cluster_low, cluster_high`` (NaN:
-        not computed).
+        number of challengers that could be above, see :func:`irtaudit.stats.resampling.joint_intervals`);
+        ``margin``; ``position`` of the interval ("above", "below" or "across" the margin, "undefined");
+        ``cluster_low, cluster_high`` (NaN: not computed).
     conditions : DataFrame
         One row per condition of the rule: ``condition``, ``state`` ("met", "not met", "open" where it
         is not computed or the responses cannot tell, "not needed"), ``detail``.
@@ -497,6 +497,11 @@ def _what_would_change(
     if not gain.low > 0:
         return (
             "More models or more items: the interval is too wide for this question, let alone for the next."
+        )
+    if evidence.empty and not failed:
+        return (
+            "A challenger with several dimensions, of which there was none: add exploratory_2d_2pl to the "
+            "models (--models), or name a column of item kinds (--factors)."
         )
     if evidence.empty:
         return "A model with several dimensions whose fit succeeds: more restarts, or fewer dimensions."

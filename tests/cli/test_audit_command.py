@@ -82,6 +82,13 @@ def test_quiet_prints_the_word_alone_and_nothing_to_stderr(run, files):
     assert (found.stdout, found.stderr) == ("inconclusive\n", "")
 
 
+def test_one_dimension_alone_is_told_to_add_a_challenger(run, files):
+    said = run(files / "wide.csv", *ONE).stdout
+    assert "What would change it? A challenger with several dimensions, of which there was none: add " in said
+    assert "exploratory_2d_2pl to the models (--models), or name a column of item kinds (--factors)." in said
+    assert "fit succeeds" not in said
+
+
 def test_no_progress_where_nobody_watches(run, files):
     assert run(files / "wide.csv", *ONE).stderr == ""
 
