@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from joblib.externals.loky import get_reusable_executor
 from replica import PRINTED, TYPES, Truth, matched_moments, simulate
 
 from irtaudit import ResponseMatrix, make_splits, read_responses
@@ -227,6 +228,7 @@ def main() -> None:
     started = time.monotonic()
     result, plan = audited(config, matrix, work, given.workers)
     seconds = time.monotonic() - started
+    get_reusable_executor().shutdown(wait=True)  # what its processes cost is known once they have ended
     place = f" --helm {given.helm}" if given.helm else ""
     command = f"python experiments/harmful_refusal/run.py --data {given.data}{place} --preset {config.preset}"
     write_audit(result, work, command=command)
