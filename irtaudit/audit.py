@@ -57,6 +57,7 @@ from irtaudit.errors import DataError, FitError, PlanError
 from irtaudit.irt.presets import get_preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
+from irtaudit.words import counted
 
 KIND = "audit"
 SEED = 2026
@@ -137,6 +138,11 @@ class AuditResult:
     structure: Structure | None = None
     dif: DifResult | None = None
     left_out: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        size = f"{self.matrix.n_subjects} subjects x {self.matrix.n_items} items"
+        models = counted(len(self.fits), "model")
+        return f"AuditResult({self.claim!r}: {self.verdict.word}, {size}, {models})"
 
 
 def run_audit(

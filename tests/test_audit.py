@@ -9,6 +9,7 @@ from audit_panels import FAST, shuffled_within_items, two_factor_panel
 from irtaudit.audit import DEFAULT_MODELS, _small, model_specs, run_audit
 from irtaudit.data.outputs import check_folder
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.screen import screen
 from irtaudit.data.splits import Splits, make_splits
 from irtaudit.dimensionality.compare import TABLE
 from irtaudit.dimensionality.plan import Followup, Group
@@ -186,6 +187,24 @@ def test_the_summary_has_the_weaker_finding_of_the_nested_model_check(result):
     (row,) = [row for row in told["lower_likelihoods"] if row["model"] == "unidimensional_2pl"]
     assert (row["nested"], row["train_log_lik"]) == ("unidimensional_1pl", -1e6)
     assert told["failed_fits"] == told["nested_findings"] == []
+
+
+def test_what_an_audit_returns_prints_in_a_line_each(result):
+    assert repr(result) == "AuditResult('Score = skill': not supported, 90 subjects x 52 items, 4 models)"
+    assert repr(result.comparison) == (
+        "Comparison(4 models, 2 baselines, 5 splits, reference='unidimensional_1pl', 0 failed)"
+    )
+    assert repr(result.splits) == "Splits(5 splits of 90 subjects x 52 items, 936 cells held out each)"
+    assert repr(result.verdict) == "Verdict('not supported', best='unidimensional_1pl', 2 challengers)"
+    assert repr(screen(result.data)).startswith("Screened(ResponseMatrix(90 subjects x 52 items, ")
+    for fits in (result.fits, result.full):
+        assert "\n" not in repr(fits)
+        assert len(repr(fits)) < 120 * len(fits)
+    assert repr(result.structure).startswith("Structure(unidimensional_2pl, nulls: ")
+    fit = result.fits["confirmatory_kind_2pl"]
+    assert repr(fit) == "FitResult(confirmatory_kind_2pl, 90 subjects x 52 items, 5 splits x 2 restarts)"
+    assert len(repr(fit.spec)) < 250
+    assert fit.items[0] not in repr(fit.spec)
 
 
 def test_the_structure_of_the_planted_panel_stands_in_summary_and_tables(summarised, written):

@@ -28,6 +28,9 @@ class Screened:
     matrix: ResponseMatrix
     dropped: pd.DataFrame
 
+    def __repr__(self) -> str:
+        return f"Screened({self.matrix!r}, {len(self.dropped)} dropped)"
+
 
 def screen(matrix: ResponseMatrix) -> Screened:
     """Drop empty subjects and items, and items that are constant over their observed cells.

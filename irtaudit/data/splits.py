@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from irtaudit.data.responses import ResponseMatrix, sorted_order
 from irtaudit.errors import DataError, PlanError
+from irtaudit.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,11 @@ class Splits:
         test.setflags(write=False)
         object.__setattr__(self, "test", test)
         object.__setattr__(self, "seeds", tuple(self.seeds))
+
+    def __repr__(self) -> str:
+        n_splits, n_subjects, n_items = self.test.shape
+        held_out = f"{self.test.sum() / n_splits:,.0f} cells held out each"
+        return f"Splits({counted(n_splits, 'split')} of {n_subjects} subjects x {n_items} items, {held_out})"
 
     @classmethod
     def from_test_masks(cls, mask: ArrayLike) -> Splits:

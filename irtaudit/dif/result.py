@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from irtaudit.dif.options import DifOptions
+from irtaudit.words import counted
 
 ITEMS = [
     "comparison",
@@ -144,6 +145,11 @@ class DifResult:
     options: DifOptions
     verdict: str | None = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        axes = ("comparison", "scope", "screen", "item")
+        counts = ", ".join(counted(self.items[axis].nunique(), axis) for axis in axes)
+        return f"DifResult({counts}, {counted(int(self.items['flag_family'].sum()), 'family-wise flag')})"
 
     @property
     def files(self) -> dict[str, pd.DataFrame]:

@@ -28,6 +28,7 @@ from irtaudit.dimensionality.nested import (
 from irtaudit.errors import PlanError
 from irtaudit.stats.resampling import Interval, corrected_interval
 from irtaudit.stats.scoring import CLIP
+from irtaudit.words import counted
 
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
@@ -121,6 +122,12 @@ class Comparison:
     reference: str | None
     test_over_train: float
     sampling: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        n = int((self.table["structure"] != "baseline").sum())
+        parts = {"model": n, "baseline": len(self.table) - n, "split": self.by_split["split"].nunique()}
+        size = ", ".join(counted(number, part) for part, number in parts.items())
+        return f"Comparison({size}, reference={self.reference!r}, {len(self.failed)} failed)"
 
     @property
     def failed(self) -> tuple[str, ...]:

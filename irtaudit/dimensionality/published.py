@@ -19,6 +19,7 @@ from irtaudit.data.tables import parse_table
 from irtaudit.dimensionality.counts import aic, bic
 from irtaudit.dimensionality.nested import lower_alone, nested_findings
 from irtaudit.errors import DataError
+from irtaudit.words import counted
 
 REQUIRED = ("model", "family", "structure", "dims", "log_loss", "train_log_lik")
 COUNTS = "fitted_quantities"
@@ -68,6 +69,11 @@ class TableCheck:
     sd: float | None
     responses: float | None
     responses_from: str
+
+    def __repr__(self) -> str:
+        rows, findings = counted(len(self.table), "row"), counted(len(self.findings), "finding")
+        notes = counted(len(self.lower), "note")
+        return f"TableCheck({rows}, {findings}, {len(self.criteria)} criteria off, {notes})"
 
     @property
     def flagged(self) -> bool:

@@ -28,6 +28,7 @@ from irtaudit.dimensionality.predictive import CHECKS, predictive_checks
 from irtaudit.dimensionality.reliability import information_table, reliability_table
 from irtaudit.dimensionality.residuals import PANELS
 from irtaudit.irt.spec import ModelSpec
+from irtaudit.words import counted
 
 if TYPE_CHECKING:
     from irtaudit.irt.loadings import RotatedLoadings
@@ -58,6 +59,12 @@ class Structure:
     reliability: pd.DataFrame
     information: pd.DataFrame
     rotated: tuple[RotatedLoadings, ...] = ()
+
+    def __repr__(self) -> str:
+        fitted = "no one-dimensional fit" if self.checks is None else self.checks.model
+        return (
+            f"Structure({fitted}, nulls: {', '.join(self.nulls)}, {counted(len(self.rotated), 'rotation')})"
+        )
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -38,6 +38,7 @@ from irtaudit.dimensionality.compare import Comparison, check_one_dimension, str
 from irtaudit.dimensionality.labels import short_label
 from irtaudit.errors import PlanError, check_kind
 from irtaudit.stats.resampling import Interval, joint_intervals
+from irtaudit.words import counted
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -142,6 +143,9 @@ class Verdict:
     challengers: tuple[str, ...]
     what_would_change: str
     rule: Rule = DEFAULT_RULE
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.word!r}, best={self.best!r}, {counted(len(self.challengers), 'challenger')})"
 
 
 def judge(

@@ -61,6 +61,11 @@ class PanelFits:
     train_log_lik: NDArray[np.float64]
     finite: NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        size = f"{self.layout.n_subjects} subjects x {self.layout.n_items} items"
+        fitted = f"{int(self.finite.sum())} of {len(self.finite)} panels fitted"
+        return f"PanelFits({self.layout.spec.name}, {size}, {fitted})"
+
     def probabilities(self, panels: slice = slice(None)) -> Array:
         """Plug-in probability of a pass for every cell.
 

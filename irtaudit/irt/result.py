@@ -16,6 +16,7 @@ from irtaudit.irt.predict import pass_probability, plug_in, slope_matrix
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.stats.latent_correlation import latent_correlations
+from irtaudit.words import counted
 
 Array = NDArray[np.floating]
 
@@ -130,6 +131,12 @@ class FitResult:
     predictor: str = "plug-in"
     warnings: tuple[str, ...] = ()
     test_cells: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        size = f"{len(self.subjects)} subjects x {len(self.items)} items"
+        splits = counted(len(self.splits), "split")
+        starts = f"{splits} x {counted(self.restarts['restart'].nunique(), 'restart')}"
+        return f"FitResult({self.spec.name}, {size}, {starts})"
 
     @cached_property
     def layout(self) -> Layout:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -67,10 +67,10 @@ class ModelSpec:
     family: Family
     structure: Structure
     factors: tuple[str, ...]
-    loadings: tuple[tuple[int, ...], ...] | None = None
+    loadings: tuple[tuple[int, ...], ...] | None = field(default=None, repr=False)
     correlated: bool = False
     priors: Priors = "hierarchical"
-    items: tuple[str, ...] | None = None
+    items: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_kind("name", self.name, str, "the model's name, as text")

@@ -16,6 +16,7 @@ from irtaudit.irt.spec import ModelSpec
 from irtaudit.report.export import json_text
 from irtaudit.report.page import render_report
 from irtaudit.report.section import PLACES
+from irtaudit.words import counted
 
 FAST = DifOptions(n_simulations=199, n_control=5, n_power=10, screens=("mh", "logistic", "score"))
 AB = {"group": "developer", "levels": ("A", "B")}
@@ -55,6 +56,13 @@ def test_cards_stand_in_the_order_of_the_report_with_groups_first(found):
     assert [section.place for section in sections[:2]] == ["answer", "picture"]
     assert "Every item at equal ability" in by_title(present(found))
     assert all(section.place in PLACES for section in sections)
+
+
+def test_a_comparison_of_groups_prints_in_one_line(found):
+    flags = int(found.items["flag_family"].sum())
+    assert flags > 0
+    counts = "1 comparison, 3 scopes, 3 screens, 30 items"
+    assert repr(found) == f"DifResult({counts}, {counted(flags, 'family-wise flag')})"
 
 
 def test_raw_means_come_first_and_are_said_not_to_be_dif(found, truth):

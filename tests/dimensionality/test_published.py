@@ -39,6 +39,11 @@ def test_a_lower_training_likelihood_alone_is_told_and_flags_nothing(printed):
     assert not set(check_table(printed).lower["model"]) & FAILED
 
 
+def test_a_check_prints_in_one_line(printed):
+    shown = repr(check_table(printed))
+    assert shown == "TableCheck(19 rows, 9 findings, 0 criteria off, 1 note)"
+
+
 def test_the_notes_name_models_as_the_table_does(printed):
     table = printed[printed["model"].str.startswith("confirmatory_3d")].assign(structure="confirmatory")
     found = check_table(table.assign(model=[f"C3 ({family.upper()})" for family in table["family"]]))

@@ -53,6 +53,7 @@ def test_the_first_of_many_panels_is_fitted_as_if_alone(spec: ModelSpec, missing
     assert fits.train_log_lik[0] == alone.restarts["train_log_lik"].item()
     np.testing.assert_allclose(fits.probabilities(slice(0, 1))[0], alone.probabilities(), rtol=1e-12)
     assert fits.finite.all()
+    assert repr(fits) == f"PanelFits({spec.name}, 21 subjects x 9 items, 5 of 5 panels fitted)"
 
 
 def test_neither_parts_nor_tiles_nor_workers_matter(monkeypatch: pytest.MonkeyPatch) -> None:
