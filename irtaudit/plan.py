@@ -18,9 +18,11 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind
 
 P = TypeVar("P", bound="Plan")
+LONGEST = 200
+"""Characters of a value that a message shows."""
 _REGISTRATION = re.compile(
     r"https?://[^\s/?#.]+\.[^\s/?#]+([/?#]\S*)?|(doi:\s?)?10\.\d{4,9}(\.\d+)*/\S+", re.IGNORECASE
 )
@@ -115,11 +117,26 @@ def make_plan(values: Mapping[str, Any], schema: type[P], *, where: str = "plan"
     PlanError
         As :func:`read_plan`.
     """
+    check_kind(where, values, Mapping, "a plan, a table of keys and values")
+    _refuse_nul(values, where)
     try:
         return schema.model_validate(dict(values))
     except ValidationError as error:
         faults = [_fault(one, schema) for one in error.errors()]
         raise PlanError("\n  ".join([f"{where} is not {_kind_of(schema)} plan:", *faults])) from None
+
+
+def _refuse_nul(values: Mapping[str, Any], where: str) -> None:
+    """Refuse text with NUL characters, which no file, column or model is named by."""
+    left: list[tuple[str, Any]] = list(values.items())
+    while left:
+        place, value = left.pop()
+        if isinstance(value, Mapping):
+            left += [(f"{place}.{key}", inside) for key, inside in value.items()]
+        elif isinstance(value, list | tuple):
+            left += [(f"{place}.{number}", inside) for number, inside in enumerate(value)]
+        elif isinstance(value, str) and "\0" in value:
+            raise PlanError(f"{where}: {place} holds a NUL character (\\u0000); leave it out")
 
 
 def canonical_json(plan: Plan) -> str:
@@ -144,6 +161,8 @@ def toml_text(text: str) -> str:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    if "\0" in str(path):
+        raise PlanError(f"{str(path)!r} holds a NUL character; no file has such a name")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -152,7 +171,9 @@ def _toml(path: Path) -> dict[str, Any]:
         raise PlanError(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise PlanError(f"{path} is not UTF-8 text; expected a plan in TOML") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise PlanError(f"{path} nests lists or tables too deeply to be a plan") from None
+    except ValueError as error:  # also a number of thousands of digits
         raise PlanError(f"{path} is not TOML: {error}") from None
 
 
@@ -173,8 +194,15 @@ def _fault(error: Any, schema: type[Plan]) -> str:
         meant = f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(known)}"
         return f"{place} is not a known key{meant}"
     message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    found = "" if isinstance(error["input"], Mapping | BaseModel) else f"found {error['input']!r}, "
+    found = "" if isinstance(error["input"], Mapping | BaseModel) else f"found {_shown(error['input'])}, "
     return f"{place}: {found}{message}" if place else message
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, cut off if it is long."""
+    deep = isinstance(value, list) and any(isinstance(one, list | Mapping) for one in value)
+    text = "a list of lists or tables" if deep else repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _keys_at(schema: Any, place: list[Any]) -> list[str]:

@@ -93,6 +93,14 @@ def test_every_fault_is_named_with_what_was_expected(values: dict[str, object], 
     [
         (b"kind = ", "is not TOML: "),
         (b"\xff\xfe", "is not UTF-8 text"),
+        (b"x = " + b"[" * 5000 + b"]" * 5000, "nests lists or tables too deeply"),
+        (b"x = " + b"{a = " * 5000 + b"1" + b"}" * 5000, "nests lists or tables too deeply"),
+        (b"seed = " + b"9" * 5000, "is not TOML: Exceeds the limit"),
+        (b'title = "a\\u0000b"', r"plan.toml: title holds a NUL character \(\\u0000\)"),
+        (b'kind = "tea"\n[cups.x]\nnumber = "\\u0000"', "cups.x.number holds a NUL character"),
+        (b'cups = [{a = "\\u0000"}]', "cups.0.a holds a NUL character"),
+        (b"title = [" + b"{a" + b".a" * 5000 + b" = 1}]", "title: found a list of lists or tables, expected"),
+        (b'title = ["' + b"a" * 5000 + b'"]', r"title: found \['a{198}\.\.\., expected a valid string"),
     ],
 )
 def test_files_that_are_no_plans(tmp_path: Path, content: bytes, said: str) -> None:
@@ -100,6 +108,13 @@ def test_files_that_are_no_plans(tmp_path: Path, content: bytes, said: str) -> N
     path.write_bytes(content)
     with pytest.raises(PlanError, match=said):
         read_plan(path, TeaPlan)
+
+
+def test_a_path_that_no_file_has_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"'a\\x00b.toml' holds a NUL"):
+        read_plan("a\0b.toml", TeaPlan)
+    with pytest.raises(PlanError, match=r"my.toml is 3; expected a plan"):
+        make_plan(3, TeaPlan, where="my.toml")  # type: ignore[arg-type]  # what a user may try
 
 
 def test_a_plan_that_is_not_there_and_one_that_is_a_folder(tmp_path: Path) -> None:
