@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from irtaudit.data.covariates import columns_there
 from irtaudit.data.outputs import claim_folder
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import merge_small_factors, missingness_warnings, screen
@@ -516,8 +517,8 @@ def _family(matrix: ResponseMatrix, column: str | None) -> str | None:
     if column is None:
         return CLUSTER if CLUSTER in matrix.subjects else None
     if column not in matrix.subjects:
-        known = ", ".join(map(str, matrix.subjects.columns)) or "none"
-        raise PlanError(f"There is no subject column {column!r} to name families; the table has: {known}.")
+        there = columns_there(matrix.subjects, "subject")
+        raise PlanError(f"There is no subject column {column!r} to name families; {there}.")
     return column
 
 

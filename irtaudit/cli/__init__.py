@@ -11,12 +11,13 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from threading import Timer, current_thread, main_thread
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import IO, Any
 
 import click
@@ -40,6 +41,8 @@ COMMANDS = {
     "plan": "irtaudit.cli.plan",
     "check-table": "irtaudit.cli.check_table",
 }
+
+_KEPT = "irtaudit.kept"
 
 EXIT_CODES = """\b
 Exit codes:
@@ -65,13 +68,35 @@ class Failure(click.ClickException):
         click.echo(f"irtaudit: error: {self.format_message()}", file=file, err=True)
 
 
-def failure_of(error: BaseException) -> Failure:
+def keeps_work(folder: Path) -> None:
+    """Say of the command that runs that it keeps what it finishes in a folder, and takes it up from there."""
+    click.get_current_context().meta[_KEPT] = folder
+
+
+def interruption(kept: Path | None) -> str:
+    """What an interrupted command says.
+
+    Parameters
+    ----------
+    kept : Path or None
+        Where the command keeps what it finishes; None: it finishes in one go.
+    """
+    if kept is None:
+        return "interrupted."
+    if not any(path.is_file() for path in kept.rglob("*")):
+        return "interrupted, before anything was finished."
+    return f"interrupted. Finished work is kept in {kept}: the same command again goes on from there."
+
+
+def failure_of(error: BaseException, kept: Path | None = None) -> Failure:
     """Return how the command line ends on `error`.
 
     Parameters
     ----------
     error : BaseException
         What a command raised and click itself has no answer for.
+    kept : Path, optional
+        See :func:`interruption`.
 
     Returns
     -------
@@ -81,7 +106,7 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, IrtAuditError):
         return Failure(str(error), error.exit_code)
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Failure("interrupted. Finished work is kept: the same command again goes on from there.", 130)
+        return Failure(interruption(kept), 130)
     if isinstance(error, MemoryError):
         return Failure("out of memory. Try fewer --workers, or a machine with more.", 3)
     if isinstance(error, OSError):
@@ -95,8 +120,11 @@ def failure_of(error: BaseException) -> Failure:
 
 
 @contextmanager
-def error_boundary(debug: bool) -> Iterator[None]:
-    """Turn what the command inside raises into a `Failure`; with `debug` its traceback is printed as well."""
+def error_boundary(debug: bool, meta: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
+    """Turn what the command inside raises into a `Failure`; with `debug` its traceback is printed as well.
+
+    `meta` is that of the command's context, see :func:`keeps_work`.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -110,7 +138,7 @@ def error_boundary(debug: bool) -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:  # the last frame before the shell answers for all of them
         if debug:
             traceback.print_exc()
-        raise failure_of(error) from error
+        raise failure_of(error, meta.get(_KEPT)) from error
 
 
 def open_streams() -> None:
@@ -249,7 +277,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
-        with error_boundary(ctx.params["debug"]), heard_interrupts(), plain_warnings():
+        with error_boundary(ctx.params["debug"], ctx.meta), heard_interrupts(), plain_warnings():
             return super().invoke(ctx)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irtaudit.cli import keeps_work
 from irtaudit.cli.reading import PLACE, WORDS, reading_options
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def command(
     used = override(filed, _changes(filed, flags, folder, demo))
     check_folder(out, "audit")
     keep_apart(out, _inputs(used, folder))
+    keeps_work(out / "fits")
     matrix = _demo() if demo else read_planned(used, folder)
     planned = Planned(filed, str(plan), deviations(filed, used, matrix.sha256)) if plan else None
     on_cluster = parallel_backend(backend, address=scheduler, workers=workers)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irtaudit.cli import keeps_work
 from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
 from irtaudit.cli.reading import PLACE, WORDS, given, reading_options, size_option
 
@@ -167,6 +168,7 @@ def command(
     )
     check_folder(out, "dif")
     keep_apart(out, (responses, subjects, items, reading["model_table"]))
+    keeps_work(out / "fits")
     screened = screened_of(_read(responses, subjects, items, reading))
     for pair in pairs:
         pair.sides(screened.matrix.subjects)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from irtaudit.cli import keeps_work
 from irtaudit.cli.reading import PLACE
 
 BUCKET = "https://storage.googleapis.com/crfm-helm-public/gzip"
@@ -60,6 +61,7 @@ def helm(
     from irtaudit.data.download import Patience
     from irtaudit.data.fetch_helm import fetch_helm
 
+    keeps_work(out / project / release)
     limits = {"max_bytes": max_bytes} if max_bytes else {}
     total = {"max_total_bytes": max_total_bytes} if max_total_bytes else {}
     with _progress(quiet) as progress:

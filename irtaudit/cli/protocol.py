@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irtaudit.cli import keeps_work
 from irtaudit.cli.reading import PLACE, WORDS
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ def command(bundles: tuple[Path, ...], demo: bool, out: Path, reading: str, **op
     places = find_bundles([_demo_folder()] if demo else bundles)
     say(f"{_bundles(len(places))}{' made up for the demo' if demo else ''}, judge {name}")
     claim_folder(out, "protocol")
+    if judge.remembered:
+        keeps_work(out / "answers")
     audit = audit_protocol(
         places,
         judge,

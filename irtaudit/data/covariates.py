@@ -13,6 +13,24 @@ from irtaudit.data.tables import Table, parse_table
 from irtaudit.errors import DataError
 
 
+def columns_there(table: pd.DataFrame, axis: str) -> str:
+    """What a message says about a table of items or subjects that lacks a column.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of a matrix.
+    axis : str
+        "item" or "subject".
+    """
+    if len(table.columns):
+        return f"the {axis} table has: {listed(table.columns, limit=20)}"
+    return (
+        f"nothing describes the {axis}s here. Name a table of them with --{axis}s ({axis}s= from Python, "
+        f"data.{axis}s in a plan)"
+    )
+
+
 def read_covariates(
     path: str | Path, names: pd.Index, axis: str, max_bytes: int = MAX_BYTES
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:

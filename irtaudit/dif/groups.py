@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from irtaudit.data.responses import listed
+from irtaudit.data.covariates import columns_there
 from irtaudit.errors import PlanError
 
 MIN_GROUP = 2
@@ -85,8 +85,7 @@ def level_texts(subjects: pd.DataFrame, column: str) -> NDArray[Any]:
         When there is no such column.
     """
     if column not in subjects.columns:
-        known = listed(subjects.columns, limit=20) if len(subjects.columns) else "no columns at all"
-        raise PlanError(f"There is no subject column {column!r}; the table of the models has {known}.")
+        raise PlanError(f"There is no subject column {column!r}; {columns_there(subjects, 'subject')}.")
     values = subjects[column]
     texts = [None if missing else str(value) for value, missing in zip(values, values.isna(), strict=True)]
     return np.array(texts, dtype=object)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from irtaudit.data.covariates import columns_there
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import additive_baselines
@@ -58,10 +59,9 @@ def subset(followup: Followup, matrix: ResponseMatrix, splits: Splits) -> tuple[
         When there is no such column or value, or hardly an item is left.
     """
     if followup.column not in matrix.items:
-        known = ", ".join(map(str, matrix.items.columns)) or "none"
         raise PlanError(
-            f"The follow-up {followup.name!r} needs the item column {followup.column!r}; the item table has: "
-            f"{known}."
+            f"The follow-up {followup.name!r} needs the item column {followup.column!r}; "
+            f"{columns_there(matrix.items, 'item')}."
         )
     values = matrix.items[followup.column].astype(str)
     absent = [value for value in followup.leave_out if value not in set(values)]

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from irtaudit.data.covariates import columns_there
 from irtaudit.errors import PlanError, check_kind, check_whole, shown_value
 
 Family = Literal["1pl", "2pl", "3pl"]
@@ -287,8 +288,8 @@ def spec_from_name(name: str, items: pd.DataFrame, *, priors: Priors = "hierarch
         return ModelSpec.exploratory(cast("Family", found["ef"]), int(found["dims"]), priors=priors)
     column = found["column"]
     if column not in items.columns:
-        known = ", ".join(map(str, items.columns)) or "none"
-        raise PlanError(f"Model {name!r} needs the item column {column!r}; the item table has: {known}.")
+        there = columns_there(items, "item")
+        raise PlanError(f"Model {name!r} needs the item column {column!r}; {there}.")
     return ModelSpec.confirmatory(cast("Family", found["cf"]), items[column], name=column, priors=priors)
 
 

@@ -248,7 +248,18 @@ def test_scores_need_a_rule(run, files):
         (("--plan", "wide.csv"), "wide.csv is not TOML"),
         (("--demo", "--items", "items.csv"), "brings its own data"),
         (("absent.csv",), "absent.csv: there is no such file"),
-        (("wide.csv", "--factors", "domain"), "'domain'"),
+        (
+            ("wide.csv", "--factors", "domain"),
+            "needs the item column 'domain'; nothing describes the items here. Name a table of them with "
+            "--items (",
+        ),
+        (("wide.csv", "--items", "items.csv", "--factors", "domain"), "'domain'; the item table has: 'kind'."),
+        (
+            ("wide.csv", "--group", "developer:A,B"),
+            "no subject column 'developer'; nothing describes the subjects here. Name a table of them with "
+            "--subjects (",
+        ),
+        (("wide.csv", "--cluster", "lab"), "'lab' to name families; nothing describes the subjects here."),
         (("wide.csv", "--models", "bidimensional"), "'bidimensional' is not a model name"),
         (("wide.csv", "--items", "mask.csv"), "mask.csv"),
         (("wide.csv", "--heldout", "items.csv"), "items.csv"),
@@ -300,7 +311,7 @@ def test_an_interrupted_audit_goes_on_where_it_stopped(files, tmp_path):
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[1]
     assert process.returncode == 130, said
-    assert "the same command" in said
+    assert f"Finished work is kept in {Path('out', 'fits')}: the same command again goes on" in said
     assert "Traceback" not in said
     assert not (tmp_path / "out" / "audit.json").exists()
     saved = {path: path.stat().st_mtime_ns for path in fits.glob("*.safetensors")}
@@ -381,6 +392,7 @@ def test_the_demo_audits_the_bundled_panel(run, monkeypatch):
     monkeypatch.setattr("irtaudit.audit.run_audit", stop)
     found = run("--demo")
     assert found.exit_code == 130
+    assert found.stderr == "irtaudit: error: interrupted, before anything was finished.\n"
     assert seen["shape"] == (134, 500)
     assert seen["models"] == (*DEFAULT_MODELS, "confirmatory_repo_2pl")
     assert seen["planned"] is None

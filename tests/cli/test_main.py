@@ -95,7 +95,7 @@ def test_what_it_does_not_know_is_a_usage_error(
         ),
         (PermissionError(errno.EACCES, "Permission denied", "out"), 3, "out: Permission denied"),
         (MemoryError(), 3, "out of memory"),
-        (KeyboardInterrupt(), 130, "the same command again goes on from there"),
+        (KeyboardInterrupt(), 130, "interrupted.\n"),
         (click.Abort(), 130, "interrupted"),
         (ZeroDivisionError("float division by zero"), 70, "ZeroDivisionError: float division by zero"),
     ],
@@ -110,6 +110,25 @@ def test_an_error_is_one_message_and_its_code(
     assert said in err
     assert err.count("\n") == (2 if code == 70 else 1)
     assert "Traceback" not in err
+
+
+def test_an_interruption_says_that_work_is_kept_only_where_some_is(
+    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "fits"
+
+    def body() -> None:
+        cli.keeps_work(folder)
+        raise KeyboardInterrupt
+
+    for make in (lambda: None, folder.mkdir):
+        make()
+        assert run(body) == 130
+        assert capsys.readouterr().err == "irtaudit: error: interrupted, before anything was finished.\n"
+    (folder / "one.safetensors").write_bytes(b"x")
+    assert run(body) == 130
+    said = f"interrupted. Finished work is kept in {folder}: the same command again goes on from there.\n"
+    assert capsys.readouterr().err == f"irtaudit: error: {said}"
 
 
 def test_debug_shows_the_traceback_and_keeps_the_code(

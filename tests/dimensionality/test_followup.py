@@ -85,7 +85,7 @@ def test_the_table_and_the_section_say_the_same(both):
 @pytest.mark.parametrize(
     ("column", "leave_out", "said"),
     [
-        ("domain", ("x",), "needs the item column 'domain'; the item table has: kind"),
+        ("domain", ("x",), "needs the item column 'domain'; the item table has: 'kind'"),
         ("kind", ("aural",), "'aural', which no item of column 'kind' has"),
         ("kind", ("verbal", "visual", "rare"), "leaves 2 items; at least 3"),
     ],

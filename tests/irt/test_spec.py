@@ -88,7 +88,7 @@ def test_patterns() -> None:
         (lambda: ModelSpec(None, "2pl", "unidimensional", ("a",)), "name is None"),
         (lambda: spec_from_name("exploratory_2pl", ITEMS), "not a model name"),
         (lambda: spec_from_name("exploratory_0d_2pl", ITEMS), "not a model name"),
-        (lambda: spec_from_name("confirmatory_topic_2pl", ITEMS), "'topic'.*domain, kind"),
+        (lambda: spec_from_name("confirmatory_topic_2pl", ITEMS), "'topic'.*'domain', 'kind'"),
     ],
 )
 def test_impossible_models_are_refused_by_what_is_wrong(make: object, found: str) -> None:
