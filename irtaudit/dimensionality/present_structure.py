@@ -83,7 +83,8 @@ COLUMNS = {
     "agree": f"Restarts whose every dimension has congruence {EQUAL:g} or more with the selected one's.",
     "lowest": "Lowest congruence of any other restart in any dimension.",
     "median": "Median congruence over other restarts and dimensions.",
-    "reading": "Saturated: the interval lies at or above the threshold; open: below; borderline: across.",
+    "reading": "Saturated: the interval lies at or above the threshold; open: below; borderline: across; "
+    "undecided: one model has none.",
 }
 FORMATS = (
     dict.fromkeys(("eigenvalue", "null_mean", "cutoff", "fit", "lz", "infit", "outfit"), ".2f")
@@ -218,6 +219,12 @@ def present_saturation(table: pd.DataFrame) -> list[Section]:
 
 def saturation_claim(table: pd.DataFrame) -> str:
     """What a saturation screen found, in a sentence or two."""
+    unknown = table["reading"] == "undecided"
+    if unknown.any():
+        alone = ", ".join(table.loc[unknown, "data"])
+        whether = "the data set is saturated" if len(table) == 1 else f"these are saturated: {alone}"
+        said = f"One model alone does not tell whether {whether}."
+        return said if unknown.all() else f"{saturation_claim(table[~unknown])} {said}"
     saturated = table.loc[table["reading"] == "saturated", "data"].tolist()
     n = len(table)
     if not saturated:
