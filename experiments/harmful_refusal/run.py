@@ -111,7 +111,7 @@ def side_by_side(result: AuditResult, py_irt: pd.DataFrame | None, *, simulated:
                 "train_log_lik": mine["train_log_lik"],
                 "py_irt_log_loss": theirs,
                 "log_loss_same_splits": same_splits,
-                "agreement": agreement(str(name), row["log_loss"], mine["log_loss"], simulated),
+                "agreement": agreement(str(name), row["log_loss"], mine["log_loss"], theirs, simulated),
             }
         )
     return pd.DataFrame(rows)
@@ -125,8 +125,8 @@ def _py_irt_losses(table: pd.DataFrame | None, result: AuditResult, model: str) 
     return (float(rows["log_loss"].mean()), float(mine.mean())) if len(rows) else (np.nan, np.nan)
 
 
-def agreement(printed_name: str, printed: float, ours: float, simulated: bool) -> str:
-    """Whether two log-losses are close, or why they are not."""
+def agreement(printed_name: str, printed: float, ours: float, py_irt: float, simulated: bool) -> str:
+    """Whether two log-losses are close, or why they are not: the engine, where py-irt's here is as printed."""
     if printed_name in FAILED:
         return f"the printed fit failed (check-table): {ours - printed:+.3f} nats"
     if abs(printed - ours) <= CLOSE:
@@ -135,6 +135,8 @@ def agreement(printed_name: str, printed: float, ours: float, simulated: bool) -
         return f"no: {ours - printed:+.3f} nats"
     if printed_name.startswith("confirmatory_7d"):
         return "no: the replica has no harm domains, only three item types"
+    if abs(printed - py_irt) <= CLOSE:
+        return f"no, by the engine: py-irt on the replica comes to {py_irt:.3f} ({ours - printed:+.3f} nats)"
     return f"no: the replica is not the paper's matrix ({ours - printed:+.3f} nats)"
 
 
