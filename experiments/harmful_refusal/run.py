@@ -126,7 +126,7 @@ def _py_irt_losses(table: pd.DataFrame | None, result: AuditResult, model: str) 
 
 
 def agreement(printed_name: str, printed: float, ours: float, py_irt: float, simulated: bool) -> str:
-    """Whether two log-losses are close, or why they are not: the engine, where py-irt's here is as printed."""
+    """Whether two log-losses are close, or why they are not: by the engine, where py-irt here is."""
     if printed_name in FAILED:
         return f"the printed fit failed (check-table): {ours - printed:+.3f} nats"
     if abs(printed - ours) <= CLOSE:
