@@ -31,6 +31,13 @@ def command() -> None:
 @click.option("--items", metavar="FILE", type=PLACE, help="Table of the items (irt).")
 @click.option("--subjects", metavar="FILE", type=PLACE, help="Table of the subjects (irt).")
 @click.option(
+    "--factors",
+    metavar="COLUMN",
+    multiple=True,
+    help="Item column whose categories are the factors of a model (irt). Repeatable; default: every column "
+    "with 2 to 12 categories of three items or more.",
+)
+@click.option(
     "--grid",
     type=click.Choice(("default", "paper")),
     help="Models of the plan (irt): six, or every one of the source paper's tables.",
@@ -55,7 +62,7 @@ def init(source: Path, kind: str, out: Path, force: bool, **asked: Any) -> None:
     if str(out) != "-":
         check_file(out, force=force)
         keep_apart(out, (source, asked["items"], asked["subjects"]))
-    details = {name: value for name, value in asked.items() if value is not None}
+    details = {name: value for name, value in asked.items() if value}
     if kind != "irt" and details:
         raise click.UsageError(f"--{next(iter(details))} belongs to --kind irt.")
     if kind == "irt":

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pandas as pd
 
+from irtaudit.data.covariates import columns_there
 from irtaudit.data.read import read_responses
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import merge_small_factors, screen
@@ -21,7 +22,7 @@ from irtaudit.dimensionality.plan import (
     paper_grid,
     too_large,
 )
-from irtaudit.errors import DataError
+from irtaudit.errors import DataError, PlanError
 from irtaudit.irt.spec import spec_from_name
 from irtaudit.plan import make_plan, toml_text
 
@@ -38,14 +39,15 @@ def plan_template(
     *,
     items: str | Path | None = None,
     subjects: str | Path | None = None,
+    factors: Sequence[str] = (),
     grid: Grid = "default",
     folder: str | Path = ".",
 ) -> tuple[str, tuple[str, ...]]:
     """A commented plan for a response matrix, to be edited.
 
-    Item columns with 2 to `MAX_FACTORS` categories become confirmatory models, the two largest groups of the
-    subject column ``developer`` a comparison, and the hash of the data is noted. The text is a valid plan as
-    it stands.
+    Item columns become confirmatory models: those named, or else all with 2 to `MAX_FACTORS` categories. The
+    two largest groups of the subject column ``developer`` become a comparison, and the hash of the data is
+    noted. The text is a valid plan as it stands.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ def plan_template(
         Responses, any file or folder that `read_responses` reads; scores pass with full marks.
     items, subjects : path, optional
         Tables that describe items and subjects.
+    factors : sequence of str
+        Item columns whose categories are the factors of a model; default: see above.
     grid : {"default", "paper"}
         Which models: six, or every one of the source paper's tables.
     folder : path
@@ -67,9 +71,12 @@ def plan_template(
     Raises
     ------
     DataError, StorageError
-        If the responses cannot be read.
+        If the responses cannot be read, or a column of `factors` cannot be the factors of a model.
+    PlanError
+        If there is no such column.
     """
     matrix, pass_at = _read(path, items, subjects)
+    columns = _named(matrix.items, factors) if factors else factor_columns(matrix.items)
     files = {
         name: _beside(file, folder)
         for name, file in (("responses", path), ("items", items), ("subjects", subjects))
@@ -78,21 +85,34 @@ def plan_template(
         [
             *_head(path, matrix.subjects),
             *_data(matrix, files, pass_at),
-            *_models(matrix, grid),
+            *_models(matrix, columns, grid),
             *_rules(matrix),
         ]
     )
     make_plan(tomllib.loads(text), IrtPlan, where="the plan template")
-    return text + "\n", _notes(matrix, pass_at)
+    return text + "\n", _notes(matrix, columns, pass_at)
 
 
-def _notes(matrix: ResponseMatrix, pass_at: float | None) -> tuple[str, ...]:
+def _named(items: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+    """The columns asked for, each once; refused where they cannot be factors."""
+    for column in factors:
+        if column not in items:
+            raise PlanError(f"There is no item column {column!r}; {columns_there(items, 'item')}.")
+        if merge_small_factors(items[column])[0].nunique() < 2:
+            raise DataError(
+                f"The item column {column!r} cannot be the factors of a model: that takes two categories of "
+                f"three items or more, the small ones merged. Name another with --factors."
+            )
+    return list(dict.fromkeys(factors))
+
+
+def _notes(matrix: ResponseMatrix, columns: Sequence[str], pass_at: float | None) -> tuple[str, ...]:
     guessed = "responses are scores: the plan guesses that only full marks pass (data.pass_at)"
     bare = "no item column can be the factors of a model; name a table of the items with --items"
     return (
         *matrix.notes,
         *((guessed,) if pass_at is not None else ()),
-        *(() if factor_columns(matrix.items) else (bare,)),
+        *(() if columns else (bare,)),
     )
 
 
@@ -153,8 +173,7 @@ def _data(matrix: ResponseMatrix, files: dict[str, str | None], pass_at: float |
     ]
 
 
-def _models(matrix: ResponseMatrix, grid: Grid) -> list[str]:
-    columns = factor_columns(matrix.items)
+def _models(matrix: ResponseMatrix, columns: Sequence[str], grid: Grid) -> list[str]:
     factors = tuple(f"confirmatory_{column}_2pl" for column in columns)
     names = (*DEFAULT_MODELS, *factors) if grid == "default" else paper_grid(columns)
     large = _too_large(names, matrix, columns)

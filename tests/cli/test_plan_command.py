@@ -31,6 +31,23 @@ def test_a_plan_is_written_and_the_next_command_told(table: Path, tmp_path: Path
     assert set(read_plan(out, PanelPlan).columns) == {"mmlu", "safe"}
 
 
+def test_item_columns_are_named_by_option_and_only_for_responses(table: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.csv"
+    items.write_text("item,kind,area\n" + "".join(f"i{j},{j % 2},{j // 3}\n" for j in range(6)))
+    responses = tmp_path / "responses.csv"
+    rows = [",".join(map(str, (f"m{i}", *((i * j) % 3 % 2 for j in range(6))))) for i in range(6)]
+    responses.write_text("\n".join(["model,i0,i1,i2,i3,i4,i5", *rows]) + "\n")
+    words = (responses, "--kind", "irt", "--items", items, "--out", "-")
+    both, one = run(*words), run(*words, "--factors", "area")
+    assert "confirmatory_kind_2pl" in both.stdout
+    assert "confirmatory_area_2pl" in one.stdout
+    assert "confirmatory_kind_2pl" not in one.stdout
+    refused = run(table, "--kind", "panel", "--factors", "area", "--out", "-")
+    assert (refused.exit_code, "--factors belongs to --kind irt" in refused.output) == (2, True)
+    bare = run(responses, "--kind", "irt", "--factors", "area", "--out", "-")
+    assert (bare.exit_code, "Name a table of them with --items" in bare.output) == (2, True)
+
+
 def test_a_plan_that_is_there_is_kept_unless_forced(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.toml"
     out.write_text("mine", encoding="utf-8")

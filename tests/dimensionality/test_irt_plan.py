@@ -95,6 +95,33 @@ def test_a_template_is_a_plan_with_the_columns_the_data_hash_and_the_largest_gro
     assert "# called preregistered; reports name the address and say that it was not checked." in text
 
 
+def test_columns_that_are_named_become_the_factors_and_no_others(files):
+    text, notes = plan_template(files / "responses.csv", items=files / "items.csv", factors=["area", "area"])
+    plan = make_plan(tomllib.loads(text), IrtPlan)
+    assert plan.models.names == (*DEFAULT_MODELS, "confirmatory_area_2pl")
+    assert '# column = "area"' in text  # of the follow-up that is offered
+    assert notes == ()
+    paper, _ = plan_template(
+        files / "responses.csv", items=files / "items.csv", factors=["area", "kind"], grid="paper"
+    )
+    wanted = paper_grid(["area", "kind"])
+    assert make_plan(tomllib.loads(paper), IrtPlan).models.names == wanted
+    assert "confirmatory_area_1pl" in wanted
+
+
+def test_columns_that_cannot_be_factors_are_refused_by_name(files):
+    for column, error, said in (
+        ("domain", PlanError, "no item column 'domain'; the item table has: 'kind', 'area', 'id', 'same'"),
+        ("same", DataError, "'same' cannot be the factors of a model"),
+        ("id", DataError, "'id' cannot be the factors of a model"),
+    ):
+        with pytest.raises(error) as refused:
+            plan_template(files / "responses.csv", items=files / "items.csv", factors=[column])
+        assert said in str(refused.value)
+    with pytest.raises(PlanError, match="Name a table of them with --items"):
+        plan_template(files / "responses.csv", factors=["kind"])
+
+
 def test_what_the_template_offers_in_comments_is_valid_when_uncommented(files):
     text, _ = plan_template(files / "responses.csv", items=files / "items.csv", subjects=files / "models.csv")
     offered = text.replace("# challengers", "challengers").replace("# pass_at", "pass_at")
