@@ -54,7 +54,11 @@ def read_responses(
     per item, subjects in the first column. *Long*: such a table with a row per response and columns for
     subject, item and response, or a row per cell and, for the response, columns ``passes, trials``. *py-irt*:
     JSON lines. Text may be gzip-compressed. So are the logs of HELM, Inspect AI, lm-evaluation-harness and
-    SWE-bench: a file, a folder, or a glob. Subjects and items come back sorted by name.
+    SWE-bench: a file, a folder, or a glob.
+
+    Subjects and items come back sorted by name (by code point), whatever their order in the file, so that a
+    permuted file gives the same splits, fits and audit. Take rows by name; ``table.reindex(names)`` puts any
+    table indexed by subject or item into an order of your own, ``matrix.select(subjects=names)`` the matrix.
 
     A response is 0 or 1, true or false, pass or fail (in any case); nothing, NA, NaN and null mean not
     observed.

@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from irtaudit.data.responses import listed
+from irtaudit.errors import PlanError, check_kind
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.predict import pass_probability, plug_in, slope_matrix
 from irtaudit.irt.presets import Preset
@@ -73,6 +75,16 @@ def moment_correlations(mean: Array, sd: Array) -> NDArray[np.float64]:
     moments = centred.T @ centred / len(m) + np.diag((s**2).mean(axis=0))
     scale = np.sqrt(np.diag(moments))
     return np.asarray(moments / np.outer(scale, scale))
+
+
+def check_fit(fit: object) -> None:
+    """Raise PlanError unless the value is one fit; of many fits it says how to take one."""
+    if isinstance(fit, Mapping) and fit:
+        raise PlanError(
+            f"fit is a dict of {len(fit)}, as irtaudit.fit_all returns; expected one fit of it: "
+            f"fits[{next(iter(fit))!r}], say. There are {listed(fit)}."
+        )
+    check_kind("fit", fit, FitResult, "what irtaudit.fit returns")
 
 
 @dataclass(frozen=True, eq=False)

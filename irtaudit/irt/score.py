@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit, logsumexp
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.trials import refuse_counts
 from irtaudit.errors import DataError
-from irtaudit.irt.result import FitResult
+from irtaudit.irt.result import FitResult, check_fit
 
 Array = NDArray[np.float64]
 
@@ -40,15 +40,18 @@ def score(fit: FitResult, matrix: ResponseMatrix) -> pd.DataFrame:
     -------
     DataFrame indexed by subject
         Columns ``<factor>`` and ``<factor>_sd``, posterior mean and SD of theta, as in
-        :attr:`FitResult.abilities`, and ``n_items``, the responses that the row rests on.
+        :attr:`FitResult.abilities`, and ``n_items``, the responses that the row rests on. Rows stand in the
+        order of `matrix`, which `read_responses` sorts by name: take rows by name, or put them into an order
+        of your own with ``score(fit, matrix).reindex(names)``.
 
     Raises
     ------
     DataError
-        When no item of the matrix belongs to the fit.
+        When no item of the matrix belongs to the fit, or `matrix` is no response matrix.
     PlanError
-        When cells of the matrix count several trials.
+        When cells of the matrix count several trials, or `fit` is no fit.
     """
+    check_fit(fit)
     refuse_counts(matrix, "Putting new subjects on a fitted scale")
     there = set(matrix.items.index)
     shared = [item for item in fit.items if item in there]

@@ -57,6 +57,18 @@ def assert_expected(matrix: ResponseMatrix) -> None:
     np.testing.assert_array_equal(matrix.responses, EXPECTED)
 
 
+def test_names_come_back_sorted_and_the_docstring_says_the_way_back(write: Write) -> None:
+    matrix = read_responses(write(WIDE))
+    table = pd.DataFrame(matrix.responses, matrix.subjects.index, matrix.items.index)
+    own = pd.read_csv(io.StringIO(WIDE), index_col=0).astype(float)
+    pd.testing.assert_frame_equal(table.reindex(own.index)[own.columns], own, check_names=False)
+    again = matrix.select(subjects=own.index, items=own.columns)
+    np.testing.assert_array_equal(again.responses, own.to_numpy())
+    said = " ".join((read_responses.__doc__ or "").split())
+    assert "sorted by name (by code point), whatever their order in the file" in said
+    assert "reindex(names)" in said
+
+
 SAME_DATA = {
     "wide": WIDE,
     "long": LONG,

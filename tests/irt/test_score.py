@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from panels import REFERENCE, random_matrix
 
 from irtaudit.data.responses import ResponseMatrix
-from irtaudit.errors import DataError
-from irtaudit.irt.fit import fit
+from irtaudit.errors import DataError, PlanError
+from irtaudit.irt.fit import fit, fit_all
 from irtaudit.irt.score import ability_posterior, score
 from irtaudit.irt.spec import ModelSpec
 
@@ -91,6 +91,28 @@ def test_items_are_matched_by_name_whatever_their_order() -> None:
     found = score(fitted, extra)
     assert list(found) == ["a", "a_sd", "b", "b_sd", "c", "c_sd", "n_items"]
     np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), atol=1e-8)
+
+
+def test_of_many_fits_one_is_to_be_named() -> None:
+    matrix = random_matrix(12, 6, seed=3)
+    fits = fit_all(matrix, [ModelSpec.unidimensional("1pl"), ModelSpec.unidimensional("2pl")], n_restarts=1)
+    with pytest.raises(PlanError) as refused:
+        score(fits, matrix)  # type: ignore[arg-type]  # the mistake under test
+    assert str(refused.value) == (
+        "fit is a dict of 2, as irtaudit.fit_all returns; expected one fit of it: "
+        "fits['unidimensional_1pl'], say. There are 'unidimensional_1pl', 'unidimensional_2pl'."
+    )
+    with pytest.raises(PlanError, match=r"fit is \{\}; expected what irtaudit.fit returns"):
+        score({}, matrix)  # type: ignore[arg-type]  # likewise
+
+
+def test_rows_stand_in_the_order_of_the_matrix() -> None:
+    matrix = random_matrix(12, 6, seed=3)
+    fitted = fit(matrix, ModelSpec.unidimensional("2pl"), n_restarts=1, preset="quick")
+    turned = matrix.select(subjects=matrix.subjects.index[::-1])
+    abilities = score(fitted, turned)
+    assert abilities.index.equals(turned.subjects.index)
+    pd.testing.assert_frame_equal(abilities.reindex(matrix.subjects.index), score(fitted, matrix))
 
 
 def test_no_item_in_common_is_refused() -> None:
