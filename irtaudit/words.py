@@ -14,7 +14,12 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     plural : str
         Name of several; default: the noun with an s.
     """
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+    return f"{n:,} {by_number(n, noun, plural or noun + 's')}"
+
+
+def by_number(n: int, one: str, several: str) -> str:
+    """The form that goes with a number: ``by_number(n, "is", "are")``; none counts as several."""
+    return one if n == 1 else several
 
 
 def percent(share: float) -> str:

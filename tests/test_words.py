@@ -2,7 +2,7 @@
 
 import pytest
 
-from irtaudit.words import counted, percent
+from irtaudit.words import by_number, counted, percent
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,7 @@ def test_one_thing_is_one(arguments, words):
 )
 def test_a_share_is_rounded_so_that_a_threshold_is_not_met_by_rounding(share, words):
     assert percent(share) == words
+
+
+def test_verbs_go_with_their_number():
+    assert [by_number(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]

@@ -38,7 +38,7 @@ from irtaudit.dimensionality.compare import Comparison, check_one_dimension, str
 from irtaudit.dimensionality.labels import short_label
 from irtaudit.errors import PlanError, check_kind
 from irtaudit.stats.resampling import Interval, joint_intervals
-from irtaudit.words import counted
+from irtaudit.words import counted, percent
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -346,7 +346,7 @@ def _cluster_state(above: pd.DataFrame, families: bool) -> tuple[str, str]:
 def _power_state(power: float | None, needed: float) -> tuple[str, str]:
     if power is None:
         return OPEN, "the power of this audit to see several factors is not computed"
-    return _state(power >= needed), f"power {power:.2f}, needed {needed:.2f}"
+    return _state(power >= needed), f"power {percent(power)}, needed {percent(needed)}"
 
 
 def _word(state: pd.Series) -> Word:
