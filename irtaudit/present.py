@@ -16,7 +16,7 @@ import pandas as pd
 
 from irtaudit._version import __version__
 from irtaudit.audit import KIND, AuditResult
-from irtaudit.data.files import atomic_write, make_folder, write_csv
+from irtaudit.data.files import as_path, atomic_write, make_folder, write_csv
 from irtaudit.data.outputs import filling
 from irtaudit.data.screen import Screened
 from irtaudit.dif.present import READING, present_alone
@@ -34,6 +34,7 @@ from irtaudit.dimensionality.present_files import present_files
 from irtaudit.dimensionality.sweep import Cut, sweep_sentence, sweep_table
 from irtaudit.dimensionality.tables import abilities_table, items_table
 from irtaudit.dimensionality.trials import trial_facts
+from irtaudit.errors import check_kind
 from irtaudit.irt.presets import get_preset
 from irtaudit.report.export import figure_files, json_text, plain
 from irtaudit.report.page import write_report
@@ -234,6 +235,8 @@ def write_audit(result: AuditResult, folder: Path, *, command: str = "") -> Path
     PlanError
         When the folder holds an audit of other data or settings.
     """
+    check_kind("result", result, AuditResult, "an AuditResult, as irtaudit.run_audit returns it")
+    folder = as_path("folder", folder)
     with filling(folder, KIND, result.settings):
         page = sections(result)
         written = tables(result)

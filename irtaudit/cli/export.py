@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from irtaudit.cli.reading import PLACE
+from irtaudit.cli.reading import PLACE, Number
 
 FORMATS = ("csv", "parquet", "py-irt", "arviz", "items")
 
@@ -29,7 +29,7 @@ FORMATS = ("csv", "parquet", "py-irt", "arviz", "items")
 )
 @click.option(
     "--share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, min_open=True),
     default=0.8,
     show_default=True,
     help="Of all information that a short form keeps at each ability.",

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irtaudit.cli.audit import reproducing_command
-from irtaudit.cli.reading import PLACE, given, reading_options
+from irtaudit.cli.reading import PLACE, Number, given, reading_options
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NO_INTERVAL = "no interval: one model does not tell how models vary"
 
 
 @click.command()
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, min_open=True),
     default=0.9,
     show_default=True,
     help="Mean pass rate from which a data set is called saturated.",
@@ -102,12 +104,16 @@ def _written(table: pd.DataFrame, out: Path) -> Path:
 
 def _tell(table: pd.DataFrame) -> None:
     from irtaudit.dimensionality.present_structure import saturation_claim
+    from irtaudit.words import by_number, counted
 
     width = max(len(str(name)) for name in table["data"])
     for _, row in table.iterrows():
+        known = row["low"] == row["low"]
+        interval = f"{row['low']:.1%} to {row['high']:.1%}" if known else NO_INTERVAL
         click.echo(
             f"{row['data']:<{width}}  {click.style(row['reading'], bold=True)}: {row['pass_rate']:.1%} pass "
-            f"({row['low']:.1%} to {row['high']:.1%}); {row['constant_items']:.1%} of {row['items']:,} items "
-            f"are constant, {row['models_above']:.0%} of {row['models']} models pass more than 90 %"
+            f"({interval}); {row['constant_items']:.1%} of {row['items']:,} items "
+            f"are constant, {row['models_above']:.0%} of "
+            f"{counted(row['models'], 'model')} {by_number(row['models'], 'passes', 'pass')} more than 90 %"
         )
     click.echo(saturation_claim(table))

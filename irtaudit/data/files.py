@@ -12,11 +12,11 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
-from irtaudit.errors import DataError, StorageError
+from irtaudit.errors import DataError, PlanError, StorageError, check_kind
 
 MAX_BYTES = 2**30
 """Most bytes a file may hold once decompressed, unless the caller says otherwise: 1 GiB."""
@@ -44,6 +44,26 @@ _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 TABLE_KINDS = "CSV, TSV or JSON lines (UTF-8, possibly gzip) or Parquet"
 
 
+def as_path(what: str, path: object) -> Path:
+    """The path of a file or folder.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument, for the message.
+    path : str or os.PathLike
+
+    Raises
+    ------
+    PlanError
+        If it is something else, or no name that a file can have.
+    """
+    check_kind(what, path, (str, os.PathLike), "the path of a file or folder")
+    if "\0" in (name := os.fspath(cast("str", path))):
+        raise PlanError(f"{what} is {name!r}, which holds a NUL character; no file has such a name")
+    return Path(name)
+
+
 def read_content(path: str | Path, max_bytes: int = MAX_BYTES, expected: str = TABLE_KINDS) -> bytes:
     """The bytes of a file, decompressed if they are gzip, whatever the file is called.
 
@@ -60,10 +80,12 @@ def read_content(path: str | Path, max_bytes: int = MAX_BYTES, expected: str = T
     DataError
         If the file is missing, a folder, empty, a broken gzip stream, more than `max_bytes` long once
         decompressed, or of a kind no reader of ours reads (zip, pickle, UTF-16 text, ...).
+    PlanError
+        If `path` is no path.
     StorageError
         If the operating system refuses to read it.
     """
-    path = Path(path)
+    path = as_path("path", path)
     try:
         with path.open("rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"

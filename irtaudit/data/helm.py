@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from irtaudit.data.cells import shown
-from irtaudit.data.files import MAX_BYTES
+from irtaudit.data.files import MAX_BYTES, as_path
 from irtaudit.data.json_files import as_float, kind_of, read_json_list, read_json_object
 from irtaudit.data.logs import MOST_TRIALS, SCORED, UNSCORED, Answer, Collector, LogFile, Logs, label
 from irtaudit.data.responses import listed
@@ -75,7 +75,7 @@ def read_helm(
         If there are no runs, a file is missing or damaged, an instance is unknown, given twice or has a score
         that is no number, or a model has two runs of one task.
     """
-    folder, wanted = Path(folder), [scenario] if isinstance(scenario, str) else scenario
+    folder, wanted = as_path("folder", folder), [scenario] if isinstance(scenario, str) else scenario
     found, runs = Collector(str(folder)), dict[tuple[str, str], Path]()
     asked, differing = dict[tuple[str, str], bytes](), dict[str, dict[str, None]]()
     for run in find_runs(folder):

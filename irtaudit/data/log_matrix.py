@@ -18,7 +18,7 @@ from irtaudit.data.long import pivot, refuse_too_large
 from irtaudit.data.responses import ResponseMatrix, listed
 from irtaudit.data.trials import WORDS, Trials, check_trials
 from irtaudit.data.undecided import UndecidedError
-from irtaudit.errors import DataError, PlanError
+from irtaudit.errors import DataError, PlanError, check_kind
 
 _USUAL = ("safety_score", "acc", "accuracy", "exact_match", "quasi_exact_match", "pass@1", "score")
 Unscored = Literal["missing", "fail"]
@@ -65,10 +65,12 @@ def responses_from_logs(
     Raises
     ------
     DataError
-        If the metric is not clear, or a score is outside 0 to 1 or needs a cut-off or a rule for trials.
+        If `logs` are none, the metric is not clear, or a score is outside 0 to 1 or needs a cut-off or a rule
+        for trials.
     PlanError
         If an option has no such value.
     """
+    check_kind("logs", logs, Logs, "Logs: read_logs(path) or read_helm(folder) reads them", DataError)
     cells.check_pass_at(pass_at)
     check_trials(trials, pass_at)
     if unscored not in get_args(Unscored):

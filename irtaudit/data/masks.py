@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from irtaudit.data import columns
 from irtaudit.data.files import MAX_BYTES, read_content
 from irtaudit.data.long import factorise
-from irtaudit.data.responses import ResponseMatrix, listed
+from irtaudit.data.responses import ResponseMatrix, check_matrix, listed
 from irtaudit.data.splits import Splits
 from irtaudit.data.tables import Table, parse_table
 from irtaudit.errors import DataError
@@ -42,6 +42,7 @@ def read_test_masks(path: str | Path, matrix: ResponseMatrix, max_bytes: int = M
         If a column is missing, a subject or item is not in the matrix, a cell is named twice in a split, or
         a cell to hold out is not observed.
     """
+    check_matrix(matrix)
     table = parse_table(read_content(path, max_bytes), path, max_bytes)
     labels, splits = factorise(table, columns.find(table, "split", "split"), "split")
     rows = _codes(table, columns.SUBJECT, matrix.subjects.index)

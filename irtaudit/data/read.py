@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -10,7 +11,7 @@ import pandas as pd
 
 from irtaudit.data import cells, columns
 from irtaudit.data.covariates import read_covariates
-from irtaudit.data.files import MAX_BYTES, decode_text, read_content
+from irtaudit.data.files import MAX_BYTES, as_path, decode_text, read_content
 from irtaudit.data.known import describe_models, unknown_models
 from irtaudit.data.log_matrix import Unscored, responses_from_logs
 from irtaudit.data.long import read_long
@@ -116,7 +117,10 @@ def read_responses(
     if incomplete not in get_args(Incomplete):
         raise PlanError(f"incomplete is {incomplete!r}, expected keep or drop")
     frame = path if isinstance(path, pd.DataFrame) else None
-    path = "DataFrame" if isinstance(path, pd.DataFrame) else path
+    path = "DataFrame" if isinstance(path, pd.DataFrame) else os.fspath(as_path("path", path))
+    for what, table in (("items", items), ("subjects", subjects), ("models", models)):
+        if table is not None:
+            as_path(what, table)
     if frame is not None and layout not in (None, "wide", "long"):
         raise PlanError(f"a DataFrame holds no {layout} logs or lines; layout is wide or long")
     kind = log_kind_of(path, layout) if frame is None else None

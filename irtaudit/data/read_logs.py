@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from irtaudit.data.files import MAX_BYTES
+from irtaudit.data.files import MAX_BYTES, as_path
 from irtaudit.data.helm import find_runs, read_helm
 from irtaudit.data.inspect_logs import is_inspect_log, read_inspect
 from irtaudit.data.lm_eval import is_lm_eval_file, read_lm_eval
@@ -47,10 +47,11 @@ def read_logs(path: str | Path, kind: LogKind | None = None, *, max_bytes: int =
     DataError
         If there are no logs, or logs of several tools, or they are damaged.
     PlanError
-        If what reads them is not installed.
+        If what reads them is not installed, or `path` is no path.
     StorageError
         If the operating system refuses to read them.
     """
+    as_path("path", path)
     chosen = kind or log_kind(path)
     if chosen is None:
         raise DataError(

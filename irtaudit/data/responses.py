@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from irtaudit.errors import DataError
+from irtaudit.errors import DataError, check_kind, shown_value
 
 Selector = Sequence[str] | NDArray[Any] | pd.Series | pd.Index
 """What `ResponseMatrix.select` takes: names, or one boolean per name."""
@@ -63,8 +63,8 @@ class ResponseMatrix:
     trials: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        items = _checked_table(self.items, "item")
-        subjects = _checked_table(self.subjects, "subject")
+        items = _checked_table(vars(self)["items"], "item")
+        subjects = _checked_table(vars(self)["subjects"], "subject")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "subjects", subjects)
         cells, trials = _as_cells(self.responses, subjects.index, items.index), None
@@ -76,6 +76,7 @@ class ResponseMatrix:
             _refuse_scores(cells, subjects.index, items.index)
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "responses", _frozen(cells))
+        check_kind("notes", self.notes, (tuple, list), "a tuple of text", DataError)
         object.__setattr__(self, "notes", tuple(self.notes))
 
     @classmethod
@@ -93,7 +94,7 @@ class ResponseMatrix:
         Without names the axes are called `subject_01`, `subject_02`, ... and `item_001`, ..., padded so that
         sorting the names keeps their order.
         """
-        cells = np.asarray(responses)
+        cells = _as_array("responses", responses)
         if cells.ndim != 2:
             raise DataError(f"responses have {cells.ndim} dimension(s), expected two: (subject, item)")
         return cls(
@@ -101,7 +102,7 @@ class ResponseMatrix:
             items=_as_table(items, "item", cells.shape[1]),
             subjects=_as_table(subjects, "subject", cells.shape[0]),
             source=source,
-            trials=None if trials is None else np.asarray(trials),
+            trials=None if trials is None else _as_array("trials", trials),
         )
 
     @property
@@ -233,6 +234,12 @@ ResponseMatrix.items = _Table("items")  # type: ignore[assignment]  # reads as t
 ResponseMatrix.subjects = _Table("subjects")  # type: ignore[assignment]  # likewise
 
 
+def check_matrix(value: object, what: str = "matrix") -> None:
+    """Raise DataError unless the value is a response matrix."""
+    make = "a ResponseMatrix: read_responses(path) or ResponseMatrix.from_array(array) makes one"
+    check_kind(what, value, ResponseMatrix, make, DataError)
+
+
 def sorted_order(names: pd.Index) -> NDArray[np.intp]:
     """Positions that put `names` in order of their code points, on every machine and locale."""
     return np.argsort(np.asarray(names, dtype=object), kind="stable")
@@ -276,16 +283,25 @@ def _encodable(name: str) -> bool:
 def _as_table(given: pd.DataFrame | Iterable[str] | None, axis: str, count: int) -> pd.DataFrame:
     if isinstance(given, pd.DataFrame):
         return given
+    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
+        raise DataError(f"{axis}s is {shown_value(given)}; expected names, or a table indexed by name")
     width = len(str(count))
     names = [f"{axis}_{i:0{width}d}" for i in range(1, count + 1)] if given is None else list(given)
     return pd.DataFrame(index=pd.Index(names, dtype=object))
 
 
 def _checked_table(table: pd.DataFrame, axis: str) -> pd.DataFrame:
-    if not isinstance(table, pd.DataFrame):
-        raise DataError(f"{axis}s is a {type(table).__name__}, expected a DataFrame indexed by {axis} name")
+    make = f"a DataFrame indexed by {axis} name; ResponseMatrix.from_array also takes names"
+    check_kind(f"{axis}s", table, pd.DataFrame, make, DataError)
     check_names(table.index, axis)
     return table.set_axis(pd.Index(table.index, dtype=object, name=axis), axis=0)
+
+
+def _as_array(what: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise DataError(f"{what} has rows of different lengths; expected one value per cell") from None
 
 
 def _as_cells(responses: ArrayLike, subjects: pd.Index, items: pd.Index) -> NDArray[np.float64]:
@@ -313,7 +329,7 @@ def _refuse_scores(cells: NDArray[np.float64], subjects: pd.Index, items: pd.Ind
 
 
 def _checked_trials(trials: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    given = np.asarray(trials)
+    given = _as_array("trials", trials)
     if given.shape != shape or given.dtype.kind not in "iuf":
         raise DataError(
             f"trials are {given.dtype} of shape {given.shape}, expected whole numbers of shape {shape}, one "

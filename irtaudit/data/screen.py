@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from irtaudit.data.responses import ResponseMatrix, listed
-from irtaudit.errors import DataError
+from irtaudit.data.responses import ResponseMatrix, check_matrix, listed
+from irtaudit.errors import DataError, check_kind, check_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,9 @@ def screen(matrix: ResponseMatrix) -> Screened:
     Raises
     ------
     DataError
-        If nothing is left.
+        If nothing is left, or `matrix` is no response matrix.
     """
+    check_matrix(matrix)
     subjects = np.ones(matrix.n_subjects, dtype=bool)
     items = np.ones(matrix.n_items, dtype=bool)
     dropped: list[tuple[str, str, str]] = []
@@ -130,9 +131,13 @@ def merge_small_factors(labels: pd.Series, minimum: int = 3) -> tuple[pd.Series,
     Raises
     ------
     DataError
-        If an item has no label, or the small factors together (with a factor already called "other") still
-        have fewer than `minimum` items.
+        If `labels` is no Series, an item has no label, or the small factors together (with a factor already
+        called "other") still have fewer than `minimum` items.
+    PlanError
+        If `minimum` is no whole number from 1 on.
     """
+    check_kind("labels", labels, pd.Series, "a Series, the factor of each item by its name", DataError)
+    minimum = check_whole("minimum", minimum, 1)
     column = f" of {labels.name!r}" if labels.name is not None else ""
     if labels.isna().any():
         names = listed(labels.index[labels.isna()])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from irtaudit.data.responses import ResponseMatrix, sorted_order
-from irtaudit.errors import DataError, PlanError
+from irtaudit.data.responses import ResponseMatrix, check_matrix, sorted_order
+from irtaudit.errors import DataError, PlanError, check_kind, check_whole, shown_value
 from irtaudit.words import counted
+
+MOST_CELLS = 2**30
+"""Cells of all splits together, a byte each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,12 @@ class Splits:
         return cells
 
 
+def check_splits(value: object, what: str = "splits") -> None:
+    """Raise PlanError unless the value is a set of splits."""
+    make = "Splits: make_splits(matrix) draws them, Splits.from_test_masks(mask) takes yours"
+    check_kind(what, value, Splits, make)
+
+
 def _refuse_repeated(test: NDArray[np.bool_]) -> None:
     first: dict[bytes, int] = {}
     for number, cells in enumerate(test):
@@ -134,12 +143,21 @@ def _refuse_repeated(test: NDArray[np.bool_]) -> None:
 
 
 def _observed(splits: Splits, matrix: ResponseMatrix) -> NDArray[np.bool_]:
+    check_matrix(matrix)
     if splits.test.shape[1:] != matrix.responses.shape:
         raise DataError(
             f"the splits are of {splits.test.shape[1]} subjects x {splits.test.shape[2]} items, the matrix "
             f"has {matrix.n_subjects} x {matrix.n_items}; after screening use splits.align(before, after)"
         )
     return matrix.observed
+
+
+def _check_memory(n_splits: int, n_cells: int) -> None:
+    if n_splits * n_cells > MOST_CELLS:
+        raise PlanError(
+            f"n_splits is {n_splits:,}; a matrix of {n_cells:,} cells is split {MOST_CELLS // n_cells:,} "
+            "times at most, and five splits are usual"
+        )
 
 
 def make_splits(
@@ -176,14 +194,18 @@ def make_splits(
     Raises
     ------
     PlanError
-        If the options are impossible, or would hold out none or all of the observed cells.
+        If the options are impossible, would hold out none or all of the observed cells, or take more memory
+        than `MOST_CELLS` cells do.
+    DataError
+        If `matrix` is no response matrix.
     """
-    counts = isinstance(n_splits, Integral) and isinstance(seed, Integral) and isinstance(test_fraction, Real)
-    if not counts or n_splits < 1 or not 0 < test_fraction < 1 or seed < 0:
+    check_matrix(matrix)
+    n_splits, seed = check_whole("n_splits", n_splits, 1), check_whole("seed", seed)
+    if not isinstance(test_fraction, Real) or not 0 < test_fraction < 1:
         raise PlanError(
-            f"n_splits={n_splits!r}, test_fraction={test_fraction!r}, seed={seed!r}: expected at least "
-            "one split, a fraction above 0 and below 1, and a seed that is not negative"
+            f"test_fraction is {shown_value(test_fraction)}; expected a share above 0 and below 1"
         )
+    _check_memory(n_splits, matrix.responses.size)
     order = np.ix_(sorted_order(matrix.subjects.index), sorted_order(matrix.items.index))
     responses = matrix.responses[order]
     n_observed = int(matrix.observed.sum())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irtaudit.data.cells import CUT_OFF, binarise
-from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.responses import ResponseMatrix, check_matrix
 from irtaudit.errors import PlanError
 
 Trials = Literal["first", "majority", "mean", "counts"]
@@ -34,7 +34,11 @@ def check_trials(rule: str | None, pass_at: float | None) -> None:
 
 
 def refuse_counts(matrix: ResponseMatrix, what: str, instead: str = "") -> None:
-    """Raise PlanError if cells count several trials, which `what` is not made for; `instead` helps, too."""
+    """Raise PlanError if cells count several trials, which `what` is not made for; `instead` helps, too.
+
+    What is no matrix at all is a DataError.
+    """
+    check_matrix(matrix)
     if matrix.trials is not None:
         raise PlanError(
             f"{what} takes one response a cell, but {int((matrix.trials > 1).sum())} cell(s) count several "

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from irtaudit.data.files import atomic_path, escape_formula
+from irtaudit.data.files import as_path, atomic_path, escape_formula
 from irtaudit.data.long import long_columns, long_rows
 from irtaudit.data.pyirt import pyirt_lines
-from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.responses import ResponseMatrix, check_matrix
 from irtaudit.data.trials import refuse_counts
 from irtaudit.data.wide import wide_rows
 from irtaudit.errors import PlanError
@@ -61,11 +61,14 @@ def write_responses(matrix: ResponseMatrix, path: str | Path, format: str | None
     ------
     PlanError
         If the format is unknown, not told by the suffix, holds no counts of trials where the matrix has them,
-        or Parquet is to be compressed by gzip.
+        or Parquet is to be compressed by gzip, or `path` is no path.
+    DataError
+        If `matrix` is no response matrix.
     StorageError
         If the operating system refuses to write.
     """
-    path = Path(path)
+    check_matrix(matrix)
+    path = as_path("path", path)
     chosen = _format(path) if format is None else format
     if chosen not in FORMATS:
         raise PlanError(f"unknown format {chosen!r}, expected one of {', '.join(FORMATS)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,9 @@ from irtaudit.dif.options import DifOptions, ScreenName
 from irtaudit.dif.result import DifResult, join
 from irtaudit.dif.scopes import Scope, scopes_of
 from irtaudit.dif.tables import result_of
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind
+from irtaudit.irt.result import FitResult
 from irtaudit.stats.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from irtaudit.irt.result import FitResult
 
 Array = NDArray[Any]
 
@@ -82,7 +80,10 @@ def audit_dif(
     Raises
     ------
     PlanError
-        When groups, options and fit do not go together, or cells count several trials; the message says how.
+        When groups, options and fit do not go together or are of the wrong type, or cells count several
+        trials; the message says how.
+    DataError
+        When `matrix` is no response matrix.
 
     References
     ----------
@@ -90,6 +91,11 @@ def audit_dif(
     Westfall and Young (1993) for the maximum over items.
     """
     refuse_counts(matrix, COMPARISON)
+    if fit is not None:
+        check_kind("fit", fit, FitResult, "what irtaudit.fit returns")
+    if options is not None:
+        check_kind("options", options, DifOptions, "DifOptions(match=..., bands=..., ...)")
+    check_kind("levels", levels, (tuple, list), "two values of the column, the reference first")
     if len(levels) != 2:
         raise PlanError(f"levels names {len(levels)} groups; expected two, the reference first.")
     groups = Groups(group, str(levels[0]), str(levels[1]))

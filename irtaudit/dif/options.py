@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind, check_whole, shown_value
 
 ScreenName = Literal["mh", "logistic", "mh_z", "score", "logistic_nonuniform"]
 Match = Literal["theta", "total"]
@@ -63,6 +64,7 @@ class DifOptions:
     def __post_init__(self) -> None:
         if self.match not in get_args(Match):
             raise PlanError(f"match is {self.match!r}; expected theta or total.")
+        check_kind("screens", self.screens, (tuple, list), f"some of {', '.join(SCREENS)}, as a tuple")
         unknown = [name for name in self.screens if name not in SCREENS]
         if unknown or not self.screens:
             raise PlanError(
@@ -71,11 +73,12 @@ class DifOptions:
         if len(set(self.screens)) < len(self.screens):
             raise PlanError(f"A screen is named twice: {', '.join(self.screens)}.")
         self._check_bands()
-        if not 0 <= self.penalty < float("inf"):
-            raise PlanError(f"penalty is {self.penalty}; expected 0 or a positive number.")
+        if not isinstance(self.penalty, Real) or not 0 <= self.penalty < float("inf"):
+            raise PlanError(f"penalty is {shown_value(self.penalty)}; expected 0 or a positive number.")
+        for name in ("purify", "rematch"):
+            check_kind(name, getattr(self, name), bool, "True or False")
         for name in ("n_simulations", "n_control", "n_power", "seed"):
-            if getattr(self, name) < 0:
-                raise PlanError(f"{name} is {getattr(self, name)}; expected 0 or more.")
+            object.__setattr__(self, name, check_whole(name, getattr(self, name)))
         if 0 < self.n_simulations < 1 / LEVEL - 1:
             raise PlanError(
                 f"{self.n_simulations} simulations cannot give a p-value of {LEVEL}; use at least "
@@ -88,5 +91,5 @@ class DifOptions:
                 raise PlanError(
                     "bands='score' needs match='total': hardly two fitted abilities are the same."
                 )
-        elif isinstance(self.bands, bool) or not isinstance(self.bands, int) or self.bands < 1:
-            raise PlanError(f"bands is {self.bands!r}; expected a whole number from 1 on, or 'score'.")
+        else:
+            object.__setattr__(self, "bands", check_whole("bands", self.bands, 1))

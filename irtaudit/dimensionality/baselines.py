@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from irtaudit.data.responses import ResponseMatrix
-from irtaudit.data.splits import Splits
+from irtaudit.data.splits import Splits, check_splits
 from irtaudit.dimensionality.counts import Counts
 from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 from irtaudit.stats.smoothing import shrunken_rates
@@ -99,7 +99,13 @@ def additive_baselines(
         One row per baseline and split with the columns of ``comparison_by_split.csv``, see
         :data:`irtaudit.dimensionality.compare.BY_SPLIT`. ``note`` says how many items are constant in the
         training cells of a split: their rate rests on the prior as much as on their responses.
+
+    Raises
+    ------
+    DataError, PlanError
+        When `matrix` is no response matrix, or `splits` are not of it.
     """
+    check_splits(splits)
     train, test = splits.training(matrix), splits.heldout(matrix)
     shared = {
         "split": list(names or map(str, splits.seeds)),

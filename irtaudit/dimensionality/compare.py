@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,13 +25,11 @@ from irtaudit.dimensionality.nested import (
     lower_sentence,
     nested_findings,
 )
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind
+from irtaudit.irt.result import FitResult
 from irtaudit.stats.resampling import Interval, corrected_interval
 from irtaudit.stats.scoring import CLIP
 from irtaudit.words import counted
-
-if TYPE_CHECKING:
-    from irtaudit.irt.result import FitResult
 
 Array = NDArray[Any]
 IDENTITY = ["model", "family", "structure", "dims"]
@@ -501,6 +499,9 @@ def dominates(restarts: pd.DataFrame, model: str, other: str) -> bool | None:
 
 
 def _check_comparable(fits: Mapping[str, FitResult]) -> None:
+    check_kind("fits", fits, Mapping, "a dict of fits by name, as irtaudit.fit_all returns it")
+    for name, fit in fits.items():
+        check_kind(f"fit {name!r}", fit, FitResult, "a FitResult, as irtaudit.fit returns it")
     if not fits:
         raise PlanError("There is nothing to compare: give at least one fitted model.")
     first_name, first = next(iter(fits.items()))

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ import torch
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
-from irtaudit.data.responses import ResponseMatrix
-from irtaudit.data.splits import Splits
-from irtaudit.errors import ConvergenceWarning, FitError, PlanError
+from irtaudit.data.files import as_path
+from irtaudit.data.responses import ResponseMatrix, check_matrix
+from irtaudit.data.splits import Splits, check_splits
+from irtaudit.errors import ConvergenceWarning, FitError, PlanError, check_kind, check_whole, shown_value
 from irtaudit.irt.engine import FINAL_CHECKS, FitKey, TileState, one_thread, run_tile
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.likelihood import Cells, ItemAxis
@@ -35,6 +35,7 @@ from irtaudit.stats.scoring import brier, log_likelihood, log_loss
 
 Progress = Callable[[int, int], None]
 
+A_MODEL = "ModelSpec.unidimensional('2pl')"
 ENGINE_VERSION = 4
 """Raised whenever the same settings give other numbers, so that old saved fits are not taken for new ones."""
 CELLS_PER_TILE = 700_000
@@ -99,7 +100,7 @@ def fit(
     seed: int = 0,
     device: str = "auto",
     workers: int | None = None,
-    store: Path | None = None,
+    store: str | Path | None = None,
     progress: Progress | None = None,
 ) -> FitResult:
     """Fit one model by stochastic variational inference, every split and restart of it.
@@ -123,7 +124,7 @@ def fit(
     workers : int, optional
         Processes; default as many as there are cores where the work is worth it. joblib runs them, so
         ``joblib.parallel_config(backend="dask")`` sends the tiles to a cluster.
-    store : Path, optional
+    store : str or Path, optional
         Folder in which finished fits are kept and looked for.
     progress : callable, optional
         Called with the numbers of fits done and in all.
@@ -137,7 +138,9 @@ def fit(
     FitError
         When every restart of a split diverged, retries included.
     PlanError
-        When the model or an option does not fit the matrix.
+        When the model or an option does not fit the matrix, or is of the wrong type.
+    DataError
+        When `matrix` is no response matrix.
 
     Warns
     -----
@@ -168,7 +171,7 @@ def fit_all(
     seed: int = 0,
     device: str = "auto",
     workers: int | None = None,
-    store: Path | None = None,
+    store: str | Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, FitResult]:
     """Fit several models to the same cells; their tiles share the workers.
@@ -187,12 +190,18 @@ def fit_all(
 
     Raises
     ------
-    FitError, PlanError
+    FitError, PlanError, DataError
         As in :func:`fit`.
     """
+    check_kind("specs", specs, Iterable, f"a list of models: [{A_MODEL}]")
     models = list(specs)
-    _check(matrix, models, splits, n_restarts, workers, seed)
+    _check(matrix, models, splits)
+    n_restarts, seed = check_whole("n_restarts", n_restarts, 1), check_whole("seed", seed)
+    workers = None if workers is None else check_whole("workers", workers, 1)
+    if progress is not None and not callable(progress):
+        raise PlanError(f"progress is {shown_value(progress)}; expected a function of fits done and in all.")
     chosen, where = get_preset(preset), _resolve_device(device)
+    store = None if store is None else as_path("store", store)
     tests = _held_out(matrix, splits)
     wanted = {
         spec.name: _digests(matrix, spec, matrix.observed & ~tests, chosen, seed, n_restarts, where)
@@ -224,31 +233,18 @@ def fit_all(
 # Cutting the work ------------------------------------------------------------------------------------
 
 
-def _check(
-    matrix: ResponseMatrix,
-    specs: Sequence[ModelSpec],
-    splits: Splits | None,
-    n_restarts: int,
-    workers: int | None,
-    seed: int,
-) -> None:
+def _check(matrix: ResponseMatrix, specs: Sequence[ModelSpec], splits: Splits | None) -> None:
+    check_matrix(matrix)
     for spec in specs:
-        if not isinstance(spec, ModelSpec):
-            raise PlanError(f"{spec!r} is no model; expected a ModelSpec: ModelSpec.unidimensional('2pl')")
+        check_kind("a model", spec, ModelSpec, f"a ModelSpec: {A_MODEL}")
+    if splits is not None:
+        check_splits(splits)
     names = [spec.name for spec in specs]
     if not names:
         raise PlanError("No model was named; give at least one.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise PlanError(f"Two models are named {twice!r}; give each its own name.")
-    counts = {
-        "n_restarts": (n_restarts, 1),
-        "workers": (1 if workers is None else workers, 1),
-        "seed": (seed, 0),
-    }
-    for what, (value, least) in counts.items():
-        if not isinstance(value, Integral) or value < least:
-            raise PlanError(f"{what} is {value!r}; expected a whole number, at least {least}.")
     shape = (matrix.n_subjects, matrix.n_items)
     if splits is not None and splits.test.shape[1:] != shape:
         raise PlanError(f"The splits are for a {splits.test.shape[1:]} matrix, but this one is {shape}.")
@@ -264,6 +260,7 @@ def _check(
 
 
 def _resolve_device(device: str) -> str:
+    check_kind("device", device, str, "auto, cpu, cuda or cuda:<number>")
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:

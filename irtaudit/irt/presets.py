@@ -8,10 +8,11 @@ signs, in turn) quarter the spread between restarts at no cost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, pi
+from math import cos, inf, pi
+from numbers import Real
 from typing import Literal
 
-from irtaudit.errors import PlanError
+from irtaudit.errors import PlanError, check_kind, check_whole, shown_value
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,16 @@ class Preset:
     learning_rate: float
     schedule: Literal["constant", "cosine"]
     antithetic: bool
+
+    def __post_init__(self) -> None:
+        check_kind("name of a preset", self.name, str, "text")
+        check_whole("epochs of a preset", self.epochs, 1)
+        rate, schedules = self.learning_rate, ("constant", "cosine")
+        if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate < inf:
+            raise PlanError(f"learning_rate is {shown_value(rate)}; expected a number above 0.")
+        if self.schedule not in schedules:
+            raise PlanError(f"schedule is {shown_value(self.schedule)}; expected {' or '.join(schedules)}.")
+        check_kind("antithetic", self.antithetic, bool, "True or False")
 
     def rate(self, epoch: int) -> float:
         """Step size in an epoch, counted from zero."""
@@ -68,10 +79,11 @@ def get_preset(preset: str | Preset) -> Preset:
     Raises
     ------
     PlanError
-        When no preset has that name.
+        When no preset has that name, or it is neither name nor Preset.
     """
     if isinstance(preset, Preset):
         return preset
+    check_kind("preset", preset, str, f"{', '.join(PRESETS)}, or a Preset")
     if preset not in PRESETS:
         raise PlanError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
     return PRESETS[preset]

@@ -79,6 +79,11 @@ class ModelSpec:
         _check_choice("structure", self.structure, get_args(Structure))
         _check_choice("priors", self.priors, get_args(Priors))
         _check_factors(self.name, self.factors)
+        if self.loadings is not None:
+            _check_loadings(self.name, self.loadings, len(self.factors))
+        check_kind("correlated", self.correlated, bool, "True or False")
+        if self.items is not None and (self.loadings is None or len(self.items) != len(self.loadings)):
+            raise PlanError(f"Model {self.name!r} names {len(self.items)} items, not those of its loadings.")
 
     @property
     def dims(self) -> int:
@@ -372,6 +377,17 @@ def _check_factors(model: str, factors: tuple[str, ...]) -> None:
                 f"Model {model!r} has the factors {factor!r} and {taken!r}, but in tables of abilities "
                 f"{taken!r} is the posterior SD of {factor!r}. Rename the factor {taken!r}, to "
                 f"{factor + ' sd'!r} for example."
+            )
+
+
+def _check_loadings(model: str, loadings: object, dims: int) -> None:
+    """Refuse what is no tuple of tuples of dimensions."""
+    rows = loadings if isinstance(loadings, tuple) else (None,)
+    for row in rows:
+        if not isinstance(row, tuple) or not all(type(dim) is int and 0 <= dim < dims for dim in row):
+            raise PlanError(
+                f"Model {model!r} has the loadings {shown_value(loadings)}; expected, for each item, a tuple "
+                f"of the dimensions it loads on, 0 to {dims - 1}."
             )
 
 

@@ -54,6 +54,18 @@ def test_programs_get_the_table(files: dict[str, Path]) -> None:
     )
 
 
+def test_one_model_has_no_interval_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("model,a,b,c,d,e\nalpha,1,0,1,1,0\n", encoding="utf-8")
+    said = _run(tmp_path / "one.csv").output
+    assert "one  undecided: 60.0% pass (no interval: one model does not tell how models vary);" in said
+    assert "0% of 1 model passes more than 90 %" in said
+    assert "One model alone does not tell whether the data set is saturated." in said
+    (row,) = json.loads(_run(tmp_path / "one.csv", "--json").output)["data"]
+    assert (row["low"], row["high"], row["reading"]) == (None, None, "undecided")
+    assert _run(tmp_path / "one.csv", "--out", tmp_path / "out").exit_code == 0
+    assert pd.read_csv(tmp_path / "out" / "saturation.csv")[["low", "high"]].isna().all(axis=None)
+
+
 def test_a_folder_gets_report_and_table_and_is_not_taken_from_anyone(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -98,6 +110,11 @@ def test_a_threshold_shows_on_the_report(files: dict[str, Path], tmp_path: Path)
         ((), "RESPONSES"),
         (("missing.csv",), "missing.csv"),
         (("x", "--task", "a", "--each-task", "b"), "--each-task"),
+        (("x", "--threshold", "nan"), "'--threshold': nan is no finite number"),
+        (("x", "--threshold", "inf"), "'--threshold': inf is not in the range 0<x<=1"),
+        (("x", "--threshold", "-0.1"), "'--threshold': -0.1 is not in the range 0<x<=1"),
+        (("x", "--threshold", "1.1"), "'--threshold': 1.1 is not in the range 0<x<=1"),
+        (("x", "--threshold", "0"), "'--threshold': 0.0 is not in the range 0<x<=1"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments: tuple[str, ...], found: str) -> None:

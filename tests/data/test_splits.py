@@ -95,23 +95,35 @@ def test_unstratified_splits_let_the_share_of_passes_vary() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "found"),
     [
-        {"n_splits": 0},
-        {"test_fraction": 0.0},
-        {"test_fraction": 1.0},
-        {"test_fraction": float("nan")},
-        {"seed": -1},
-        {"test_fraction": 0.0001},
-        {"test_fraction": 0.9999},
-        {"test_fraction": "a fifth"},
-        {"n_splits": 2.5},
-        {"seed": None},
+        ({"n_splits": 0}, "n_splits is 0; expected a whole number"),
+        ({"n_splits": 2.5}, r"n_splits is 2\.5; expected a whole number"),
+        ({"n_splits": True}, "n_splits is True; expected a whole number"),
+        (
+            {"n_splits": 10**8},
+            r"n_splits is 100,000,000; a matrix of \d+ cells is split [\d,]+ times at most",
+        ),
+        ({"test_fraction": 0.0}, r"test_fraction is 0\.0; expected a share"),
+        ({"test_fraction": 1.0}, r"test_fraction is 1\.0; expected a share"),
+        ({"test_fraction": float("nan")}, "test_fraction is nan; expected a share"),
+        ({"test_fraction": "a fifth"}, "test_fraction is 'a fifth'; expected a share"),
+        ({"test_fraction": 0.0001}, "holds out 0 of"),
+        ({"test_fraction": 0.9999}, "holds out .* of"),
+        ({"seed": -1}, "seed is -1; expected a whole number"),
+        ({"seed": None}, "seed is None; expected a whole number"),
     ],
 )
-def test_impossible_options_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(PlanError, match=r"n_splits|holds out"):
+def test_impossible_options_are_refused(wrong: dict[str, object], found: str) -> None:
+    with pytest.raises(PlanError, match=found):
         make_splits(panel(), **wrong)  # type: ignore[arg-type]
+
+
+def test_whole_numbers_may_be_numpys() -> None:
+    given = make_splits(panel(), n_splits=np.int64(2), seed=np.int32(7))
+    assert given.seeds == (7, 8)
+    assert [type(seed) for seed in given.seeds] == [int, int]
+    np.testing.assert_array_equal(given.test, make_splits(panel(), n_splits=2, seed=7).test)
 
 
 def test_a_callers_masks_are_copied_and_keep_no_seed() -> None:

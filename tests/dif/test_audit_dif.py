@@ -274,7 +274,14 @@ def test_fits_of_other_data_or_of_splits_are_refused(planted):
     ("options", "message"),
     [
         ({"match": "score"}, "expected theta or total"),
-        ({"bands": 0}, "whole number from 1 on"),
+        ({"bands": 0}, "bands is 0; expected a whole number, at least 1"),
+        ({"bands": 2.5}, r"bands is 2\.5; expected a whole number"),
+        ({"bands": True}, "bands is True; expected a whole number"),
+        ({"seed": True}, "seed is True; expected a whole number"),
+        ({"n_simulations": "x"}, "n_simulations is 'x'; expected a whole number"),
+        ({"penalty": "x"}, "penalty is 'x'"),
+        ({"purify": 1}, "purify is 1; expected True or False"),
+        ({"screens": "mh"}, "screens is 'mh'; expected some of mh, logistic"),
         ({"bands": "score"}, "needs match='total'"),
         ({"screens": ("mh", "wald")}, "no screen wald"),
         ({"screens": ()}, "no screen named"),
@@ -315,3 +322,9 @@ def test_a_fitted_panel_goes_through():
     result = irtaudit.audit_dif(matrix, fit, options=FAST, **AB)
     assert rows(result, "score")["flag_family"].iloc[0]
     assert rows(result, "score")["flag_family"].sum() <= 2
+
+
+def test_whole_numbers_of_options_may_be_numpys():
+    given = DifOptions(bands=np.int64(3), n_power=np.int32(20), seed=np.uint8(7))
+    assert given == DifOptions(bands=3, n_power=20, seed=7)
+    assert [type(value) for value in (given.bands, given.n_power, given.seed)] == [int, int, int]

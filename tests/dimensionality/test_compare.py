@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,8 @@ from irtaudit.dimensionality.compare import (
 )
 from irtaudit.errors import PlanError
 from irtaudit.irt.fit import fit_all
+from irtaudit.irt.presets import get_preset
+from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec
 from irtaudit.stats.resampling import corrected_interval
 
@@ -133,7 +135,7 @@ def test_a_reference_is_a_fitted_model(wanted):
 
 
 def _fit(name="2pl", *, log_loss=(0.4, 0.5), splits=("2026", "2027"), sha="abc"):
-    """A stand-in with the fields of a FitResult that a comparison reads."""
+    """A result without a posterior, which a comparison does not read."""
     spec = ModelSpec.unidimensional(name)
     n = len(splits)
     every = pd.DataFrame(
@@ -154,10 +156,11 @@ def _fit(name="2pl", *, log_loss=(0.4, 0.5), splits=("2026", "2027"), sha="abc")
             "brier": 0.1,
         }
     )
-    return SimpleNamespace(
+    return FitResult(
         spec=spec, subjects=tuple("abc"), items=tuple("wxyz"), splits=splits, train_cells=(9, 10)[:n],
         test_cells=(3, 2)[:n], data_sha256=sha, predictor="plug-in", restarts=every, heldout=heldout,
-        warnings=("a slope scale sits at its boundary",),
+        warnings=("a slope scale sits at its boundary",), means={}, sds={}, hypers={},
+        elbo_path=np.zeros((n, 2, 1)), seed=0, preset=get_preset("quick"),
     )  # fmt: skip
 
 
@@ -185,8 +188,7 @@ def test_compare_takes_fits_by_name():
 def test_the_share_held_out_is_that_of_the_splits():
     fits = {"unidimensional_1pl": _fit("1pl"), "unidimensional_2pl": _fit("2pl")}
     assert compare(fits).test_over_train == pytest.approx(5 / 19)
-    for fit in fits.values():
-        fit.test_cells = ()
+    fits = {name: replace(fit, test_cells=()) for name, fit in fits.items()}
     with pytest.raises(PlanError, match="test_fraction="):
         compare(fits)
     assert compare(fits, test_fraction=0.2).test_over_train == 0.25
@@ -195,8 +197,7 @@ def test_the_share_held_out_is_that_of_the_splits():
 
 
 def test_models_with_several_dimensions_alone_are_refused():
-    fit = _fit("2pl")
-    fit.spec = ModelSpec.exploratory("2pl", 2)
+    fit = replace(_fit("2pl"), spec=ModelSpec.exploratory("2pl", 2))
     with pytest.raises(PlanError, match="unidimensional_2pl, say"):
         compare({fit.spec.name: fit})
     assert compare({fit.spec.name: fit}, reference=fit.spec.name).reference == fit.spec.name
@@ -222,8 +223,7 @@ def test_fits_of_other_data_or_splits_are_refused():
 
 
 def test_a_fit_without_held_out_cells_is_refused():
-    full = _fit()
-    full.heldout = full.heldout.iloc[:0]
+    full = replace(_fit(), heldout=_fit().heldout.iloc[:0])
     with pytest.raises(PlanError, match="every observed cell"):
         compare({"unidimensional_2pl": full})
 

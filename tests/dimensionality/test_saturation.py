@@ -7,8 +7,9 @@ import pytest
 
 from irtaudit.data.bundled import load_swebench_verified
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.dimensionality.present_structure import saturation_claim
 from irtaudit.dimensionality.saturation import SATURATION, saturation
-from irtaudit.errors import DataError
+from irtaudit.errors import DataError, PlanError
 
 
 def _simulated(mean: float, seed: int, n: int = 81, j: int = 200) -> ResponseMatrix:
@@ -68,3 +69,40 @@ def test_a_subject_without_responses_takes_no_part_and_no_data_is_refused() -> N
         saturation({})
     with pytest.raises(DataError, match="'empty' holds no response"):
         saturation({"empty": ResponseMatrix.from_array(np.full((2, 2), np.nan))})
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_one_model_with_responses_has_no_interval_whatever_its_rate(others: int) -> None:
+    for passed in (1.0, 0.0):
+        cells = np.vstack([np.full((1, 4), passed), np.full((others, 4), np.nan)])
+        row = saturation({"x": ResponseMatrix.from_array(cells)}).iloc[0]
+        assert (row["pass_rate"], row["reading"]) == (passed, "undecided")
+        assert np.isnan([row["low"], row["high"]]).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"threshold": 0},
+        {"threshold": 1.1},
+        {"threshold": float("nan")},
+        {"threshold": float("inf")},
+        {"threshold": "high"},
+        {"threshold": True},
+        {"n_draws": 0},
+        {"n_draws": 2.5},
+        {"seed": -1},
+        {"seed": True},
+    ],
+)
+def test_impossible_screens_are_refused_by_name(wrong: dict[str, object]) -> None:
+    with pytest.raises(PlanError, match=f"^{next(iter(wrong))} is "):
+        saturation({"x": _simulated(0.8, 1, 5, 5)}, **wrong)  # type: ignore[arg-type]  # what a user may try
+
+
+def test_what_one_model_does_not_tell_is_not_claimed() -> None:
+    alone = ResponseMatrix.from_array([[1.0, 0.0]])
+    several = saturation({"x": alone, "y": _simulated(0.5, 1), "z": alone})
+    assert saturation_claim(several) == (
+        "The data set is not saturated. One model alone does not tell whether these are saturated: x, z."
+    )

@@ -272,7 +272,7 @@ def test_impossible_options_are_refused(change: dict[str, Any], found: str) -> N
 
 
 def test_a_model_is_a_value_of_fewer_dimensions_than_items() -> None:
-    with pytest.raises(PlanError, match="'unidimensional_2pl' is no model"):
+    with pytest.raises(PlanError, match="a model is 'unidimensional_2pl'; expected a ModelSpec"):
         fit(random_matrix(12, 9), "unidimensional_2pl")  # type: ignore[arg-type]  # what a user may try
     with pytest.raises(PlanError, match="at most 8"):
         fit(random_matrix(12, 9), ModelSpec.exploratory("2pl", 9))
