@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from irtaudit._version import __version__
-from irtaudit.errors import StorageError
+from irtaudit.errors import StorageError, check_kind
 from irtaudit.report.figures import prefix_ids
 from irtaudit.report.glossary import GLOSSARY, explainer, term_id
 from irtaudit.report.section import PLACES, Fold, Place, Section
@@ -61,7 +61,15 @@ def render_report(
     -------
     str
         A complete HTML document.
+
+    Raises
+    ------
+    PlanError
+        When `sections` is something else.
     """
+    check_kind("sections", sections, (list, tuple), "a list of Section")
+    for section in sections:
+        check_kind("a section", section, Section, "a Section, as the present functions make them")
     terms = {**GLOSSARY, **(glossary or {})}
     script = _static("report.js")
     page = _environment(terms).get_template("page.html")
