@@ -22,6 +22,7 @@ PROMISES = {
         r"confirmatory_kind_2pl over one dimension: .*: above it",
         r"one dimension over item means: -0\.\d+ nats \(-0\.\d+ to 0\.\d+\)",
         r"unidimensional_2pl - failed fit: unidimensional_1pl, which it contains",
+        r"confirmatory_3d_3pl - a note: training log-likelihood below that of confirmatory_3d_2pl",
         r"key='fit\.restarts', planned=20, used=2",
     ),
     "02_same_ability_same_chance": (
@@ -69,6 +70,13 @@ def test_a_lesson_runs_in_under_a_minute_and_keeps_its_promises(path: Path) -> N
 def test_a_lesson_is_stored_without_outputs(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert not [cell["id"] for cell in cells if cell.get("outputs") or cell.get("execution_count")]
+
+
+def test_the_readme_names_every_lesson_by_its_title() -> None:
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    for path in LESSONS:
+        heading = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"][0]
+        assert f"[{heading.removeprefix('# ').strip()}](notebooks/{path.name})" in readme
 
 
 def test_a_promise_that_is_not_kept_is_seen(tmp_path: Path) -> None:
