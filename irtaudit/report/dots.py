@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,9 @@ class _Layout:
 
 _WIDE = _Layout(width=PAGE_WIDTH, row=0.26, heading=0.34, label_above=False, label_length=56, line_length=96)
 _PHONE = _Layout(width=PHONE_WIDTH, row=0.40, heading=0.32, label_above=True, label_length=40, line_length=44)
+MOST_TICKS = 8
+TICK_GAP = 6.0
+"""Free space between the labels of two ticks, in pixels (100 to the inch)."""
 _LINE_ROW = 0.19  # inches for the label of a vertical line
 
 
@@ -166,6 +170,7 @@ def _plot(
             order = list(headings).index(dot.group)
             _paint_dot(axes, layout, y, dot, _colour(dot.group, order), _marker(dot.group, order))
         _paint_lines(axes, marks, strips if layout.label_above else [(head, depth)])
+        _space_ticks(axes)
 
     return painted(paint, layout.width, depth + 0.38 + 0.16 * len(below))
 
@@ -211,6 +216,18 @@ def _paint_dot(axes: Axes, layout: _Layout, y: float, dot: _Dot, colour: str, ma
     axes.axhline(dot_y, color="black", alpha=0.12, linewidth=0.6)
     axes.hlines(dot_y, dot.low, dot.high, color=colour, linewidth=2.2, alpha=0.6)
     axes.plot([dot.value], [dot_y], marker, color=colour, markersize=5.5)
+
+
+def _space_ticks(axes: Axes) -> None:
+    """As many ticks as have room for their labels."""
+    canvas = axes.get_figure(root=True)
+    assert canvas is not None  # axes always live on one
+    for most in range(MOST_TICKS, 1, -1):
+        axes.locator_params(axis="x", nbins=most)
+        canvas.draw_without_rendering()
+        spans = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+        if all(left.x1 + TICK_GAP < right.x0 for left, right in pairwise(spans)):
+            return
 
 
 def _paint_lines(axes: Axes, marks: Mapping[str, float], strips: Sequence[tuple[float, float]]) -> None:

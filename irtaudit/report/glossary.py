@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from irtaudit.report.text import printable
+from irtaudit.report.text import prose, typeset
 
 GLOSSARY: Mapping[str, str] = MappingProxyType(
     {
@@ -41,7 +41,7 @@ GLOSSARY: Mapping[str, str] = MappingProxyType(
 
 
 def explainer(glossary: Mapping[str, str]) -> Callable[[str], Markup]:
-    """Function that escapes text and marks the first use of each term among all the texts it is given.
+    """Function that typesets text and marks the first use of each term among all the texts it is given.
 
     Terms with capitals (DIF, Spearman) match as written, others in either case; both take a plural s.
 
@@ -57,20 +57,20 @@ def explainer(glossary: Mapping[str, str]) -> Callable[[str], Markup]:
     """
     terms = {term.casefold(): term for term in glossary}
     any_term = "|".join(map(_pattern, sorted(glossary, key=len, reverse=True))) or "(?!)"
-    pattern = re.compile(rf"([(“‘]*)({any_term})([)”’.,;:!?]*)")
+    pattern = re.compile(rf"([(“‘]*)({any_term})((?:['’]s(?!\w))?[)”’.,;:!?]*)")
     seen: set[str] = set()
 
     def explain(text: str) -> Markup:
         parts, end = [], 0
-        plain = printable(text)
+        plain = typeset(text)
         for match in pattern.finditer(plain):
             found = match[2].casefold()
             term = terms.get(found) or terms[found.removesuffix("s")]
             if term not in seen:
                 seen.add(term)
-                parts += [escape(plain[end : match.start()]), _button(term, *match.groups())]
+                parts += [prose(plain[end : match.start()]), _button(term, *match.groups())]
                 end = match.end()
-        return Markup("").join([*parts, escape(plain[end:])])
+        return Markup("").join([*parts, prose(plain[end:])])
 
     return explain
 

@@ -21,8 +21,8 @@ from irtaudit.errors import StorageError, check_kind
 from irtaudit.report.figures import prefix_ids
 from irtaudit.report.glossary import GLOSSARY, explainer, term_id
 from irtaudit.report.section import PLACES, Fold, Place, Section
-from irtaudit.report.table import file_name, view
-from irtaudit.report.text import printable
+from irtaudit.report.table import Cell, file_name, view
+from irtaudit.report.text import printable, prose
 
 #: Headings of the page by place, in reading order; the answer is the head of the page itself.
 PARTS: Mapping[Place, str] = {
@@ -33,6 +33,8 @@ PARTS: Mapping[Place, str] = {
     "method": "How it was done",
 }
 
+SHORT = 16
+"""Characters that fit on one line of a cell everywhere."""
 _FORBIDDEN = frozenset({"script", "style", "foreignObject", "iframe"})
 
 
@@ -143,11 +145,13 @@ def _environment(terms: Mapping[str, str]) -> Environment:
     )
     environment.filters |= {
         "plain": printable,
+        "prose": prose,
         "blocks": lambda text: [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()],
         "inline_svg": _inline_svg,
         "table_view": lambda section: view(section.table, section.columns, section.formats, section.extremes),
         "file_name": lambda section: file_name(section.file, section.title or section.claim),
         "sort_key": lambda cell: Markup(' data-v="{}"').format(cell.sort_key) if cell.sort_key else "",
+        "in_cell": _in_cell,
         "term_id": term_id,
     }
     environment.globals |= {
@@ -159,6 +163,12 @@ def _environment(terms: Mapping[str, str]) -> Environment:
         },
     }
     return environment
+
+
+def _in_cell(cell: Cell) -> Markup:
+    """The words of a cell; long ones in a box of their own, which keeps their column from closing in."""
+    words = prose(cell.text)
+    return words if len(cell.text) <= SHORT else Markup('<span class="long">{}</span>').format(words)
 
 
 def _static(name: str) -> str:

@@ -6,15 +6,28 @@ import re
 from collections.abc import Callable
 
 import pandas as pd
+from markupsafe import Markup, escape
 
 # Control characters, lone surrogates and overrides of the writing direction: no name needs them.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# Breaks that would leave a sign alone: before a per cent sign, within "p = .03".
+_BOUND = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<] ?[\d.])|(?<=\bp [=<]) (?=[\d.])")
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 
 
 def printable(text: object) -> str:
     """The text with every character that cannot stand in HTML or SVG shown as a replacement mark."""
     return _UNPRINTABLE.sub("\ufffd", str(text))
+
+
+def typeset(text: object) -> str:
+    """The printable text with "5 %" and "p = .03" kept on one line each."""
+    return _BOUND.sub("\N{NO-BREAK SPACE}", printable(text))
+
+
+def prose(text: object) -> Markup:
+    """The typeset text as markup, in which a long name may break after each of its underscores."""
+    return Markup(re.sub(r"(?<=\w)_(?=\w)", "_<wbr>", escape(typeset(text))))
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "img", "br", "input", "hr"}
+VOID = {"meta", "link", "img", "br", "wbr", "input", "hr"}
 
 
 @dataclass

@@ -250,6 +250,19 @@ def test_the_axis_says_when_it_does_not_reach_zero():
     assert cut not in words(dots(lines={"no difference": 0}).svg)
 
 
+@pytest.mark.parametrize("limits", [(-0.0016, 0.0016), (-0.00016, 0.00008), (-12345, 3), (0, 1)])
+def test_labels_of_ticks_stay_apart(limits):
+    low, high = limits
+    figure = dots(values=[np.nan] * 3, lows=[low] * 3, highs=[high] * 3, lines=None, groups=None)
+    for svg in (figure.svg, figure.narrow_svg):
+        found = re.findall(r'<text [^>]*x="([-\d.]+)"[^>]*>([−\d.]+)</text>', svg)
+        places = sorted((float(x), len(text)) for x, text in found)
+        assert len(places) >= 2
+        # A digit of 8.5 points is 5.4 points wide in the typeface that measures.
+        gaps = [right - left - 5.4 * (a + b) / 2 for (left, a), (right, b) in itertools.pairwise(places)]
+        assert min(gaps) > 2
+
+
 def test_a_line_without_a_value_is_left_out():
     assert "margin" not in words(dots(lines={"margin": float("nan")}).svg)
 

@@ -51,6 +51,12 @@ def test_the_words_the_specification_names_are_explained(term):
     assert term in GLOSSARY
 
 
+def test_a_possessive_stays_with_its_term():
+    shown = explainer(GLOSSARY)("left of the margin's line")
+    assert shown.endswith("</button>&#39;s</span> line")
+    assert "kept" not in explainer(GLOSSARY)("a margin sways")
+
+
 def test_a_term_stays_on_one_line_with_the_marks_around_it():
     shown = explainer(GLOSSARY)("Two scales (theta), one <b>.")
     assert '<span class="kept">(<button' in shown

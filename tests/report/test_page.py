@@ -17,6 +17,7 @@ from html_check import Page
 from irtaudit.errors import StorageError
 from irtaudit.report.page import PARTS, render_report, write_report
 from irtaudit.report.section import VERDICT_WORDS, Figure, Fold, Quote, Section, Verdict
+from irtaudit.report.text import typeset
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -171,7 +172,7 @@ def test_parts_stand_in_the_order_of_the_specification_whatever_the_input():
 
 
 def test_sections_of_one_place_keep_their_order(sample):
-    claims = [s.claim for s in report_sample.sections() if s.place == "evidence"]
+    claims = [typeset(s.claim) for s in report_sample.sections() if s.place == "evidence"]
     shown = [heading.text for heading in sample.all("h3")]
     assert [text for text in shown if text in claims] == claims
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irtaudit.report.text import csv_text, printable
+from irtaudit.report.text import csv_text, printable, prose, typeset
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -59,3 +59,16 @@ def test_what_no_page_can_show_becomes_a_mark(character):
 @pytest.mark.parametrize("text", ["tab\tline\nend", "שלום", "模型", "é", "🙂"])
 def test_letters_of_any_script_stay(text):
     assert printable(text) == text
+
+
+def test_signs_stay_with_their_numbers():
+    nbsp = "\N{NO-BREAK SPACE}"
+    assert typeset("95 % of 5 % (p = .03), p < 0.05") == (
+        f"95{nbsp}% of 5{nbsp}% (p{nbsp}={nbsp}.03), p{nbsp}<{nbsp}0.05"
+    )
+    assert typeset("map = 3, up % x, p = q") == "map = 3, up % x, p = q"
+
+
+def test_long_names_may_break_after_an_underscore_and_are_escaped():
+    assert prose("confirmatory_category_2pl") == "confirmatory_<wbr>category_<wbr>2pl"
+    assert prose("_a <b> c_") == "_a &lt;b&gt; c_"
