@@ -39,11 +39,12 @@ from irtaudit.dimensionality.verdict import (
 from irtaudit.irt.sites import GUESS_SD
 from irtaudit.report.curves import small_curves
 from irtaudit.report.dots import dot_interval_figure
-from irtaudit.report.figures import GREEN, draw
+from irtaudit.report.figures import GREEN, draw, signed
 from irtaudit.report.section import Figure, Fold, Section
 from irtaudit.report.section import Verdict as Answer
 from irtaudit.stats.bootstrap import FEW_CLUSTERS
 from irtaudit.stats.resampling import Interval
+from irtaudit.words import by_number, counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +63,8 @@ FEW_PRINTED = 6
 """Dimensions up to which the print is larger."""
 DARK = 0.8
 """Opacity of green from which white print is the more legible one."""
+ONE = 0.9995
+"""Correlations from here on are printed as 1."""
 SMALL_FACTOR = 10
 GUESS_UNLEARNED = 0.8
 """Posterior over prior SD above which nothing is said about guessing."""
@@ -125,7 +128,14 @@ COLUMNS = {
     "guess": "Probability that the weakest model passes.",
     "pass_rate": "Share of the models that pass the item.",
     "responses": "Number of observed responses.",
+    "factor_1": "One dimension of the pair.",
+    "factor_2": "The other one.",
     "correlation": "Correlation of the two dimensions over the models of this pool.",
+    "population_low": "Lower end of the 95 % interval for models like these, of which others might be here.",
+    "population_high": "Its upper end; 1: the two may be the same dimension.",
+    "panel_low": "Lower end of the 95 % interval for the very models of this pool: measurement error alone.",
+    "panel_high": "Its upper end; 1: the two may be the same dimension.",
+    "measurement_sd": "Typical measurement error on the scale of arcsin r (radians), the same at every r.",
 }
 ALONE = {
     "low": "Lower end of the 95 % interval of this comparison alone.",
@@ -230,7 +240,7 @@ def present_followup(followed: Followed) -> Section:
     comparison, name = followed.comparison, followed.followup.name
     paired = comparison.paired[comparison.paired["model"].isin(_fitted(comparison))]
     losses = _losses(comparison.table)
-    claim = f"{sentence(name)} ({followed.n_items} items), "
+    claim = f"{sentence(name)} ({counted(followed.n_items, 'item')}), "
     if comparison.reference is None or paired.empty:
         claim += "there are no two models to compare whose fits succeeded."
     else:
@@ -239,7 +249,7 @@ def present_followup(followed: Followed) -> Section:
         claim += (
             f"{label(best['model'])} reaches a held-out log-loss of {losses[best['model']]:.3f} against "
             f"{losses[comparison.reference]:.3f} of {label(comparison.reference)}: a gain of {gain}, better "
-            f"in {best['splits_won']} of {best['n_splits']} splits."
+            f"in {best['splits_won']} of {counted(best['n_splits'], 'split')}."
         )
     return Section(
         place="evidence",
@@ -363,8 +373,9 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
             title="Held-out comparison",
             claim=claim,
             figures=[_card(figure)],
-            how=f"{n} splits of the responses; each model is fitted to the same training responses and "
-            f"scored on the same held-out ones. Differences to {label(verdict.best)}; t intervals"
+            how=f"{counted(n, 'split')} of the responses; each model is fitted to the same training "
+            f"responses and scored on the same held-out ones. Differences to {label(verdict.best)}; t "
+            "intervals"
             + (
                 ""
                 if comparison.sampling is None
@@ -392,18 +403,23 @@ def _paired_claim(comparison: Comparison, verdict: Verdict) -> str:
         best = f"The largest gain is {largest['difference']:.4f}, with {name}"
     else:
         best = f"None gains anything; the least is lost, {-largest['difference']:.4f}, with {name}"
-    return f"{_placed(evidence, verdict.margin)} {best} (better in {won} of {splits} splits)."
+    return f"{_placed(evidence, verdict.margin)} {best} (better in {won} of {counted(splits, 'split')})."
 
 
 def _placed(evidence: pd.DataFrame, margin: float) -> str:
     if not margin > 0:
         return "One dimension gains nothing, so there is no margin for more."
+    least = f"the margin of {margin:.4f} nats"
+    if len(evidence) == 1:
+        told = {"above": "gains clearly more than", "below": "gains clearly less than"}
+        return (
+            f"The one richer model {told.get(evidence['position'].iloc[0], 'cannot be placed at')} {least}."
+        )
     counts = evidence["position"].value_counts()
-    n = {position: counts.get(position, "none") for position in ("above", "below", "across")}
-    models = f"{len(evidence)} richer model{'s' if len(evidence) > 1 else ''}"
+    above, below, across = (counts.get(position, 0) for position in ("above", "below", "across"))
     return (
-        f"Of {models} {n['above']} gain clearly more than the margin of {margin:.4f} nats, {n['below']} "
-        f"clearly less, {n['across']} cannot be placed."
+        f"Of {len(evidence)} richer models {above or 'none'} {by_number(above, 'gains', 'gain')} clearly "
+        f"more than {least}, {below or 'none'} clearly less, {across or 'none'} cannot be placed."
     )
 
 
@@ -470,10 +486,12 @@ def _correlations(fit: FitResult, table: pd.DataFrame) -> Section:
         title="Factor correlations",
         claim=claim,
         figures=[_heat_map(correlations, claim)] if len(table) > 1 else [],
+        text=_sameness(table),
         how="Confirmatory fit to every observed response; correlation of the second moments of theta over "
-        "the models of this pool, averaged over the posterior of the prior's correlations. The panel "
-        "interval covers measurement error alone (parametric bootstrap); the population interval also that "
-        "other models might have been in the pool.",
+        "the models of this pool, averaged over the posterior of the prior's correlations. Panel interval: "
+        "what the correlation may be for the very models of this pool, by panels that are simulated from the "
+        "fit and refitted; their error is taken on the scale of arcsin r. Population interval: what it may "
+        "be for models like them; it holds the panel interval.",
         otherwise="Correlations near 1 mean that the categories order the models alike, lower ones do not.",
         table=table.drop(columns="model"),
         columns=COLUMNS,
@@ -494,16 +512,37 @@ def _heat_map(correlations: pd.DataFrame, claim: str) -> Figure:
 
 def _correlation_claim(fit: FitResult, table: pd.DataFrame) -> str:
     lowest = table.sort_values("correlation").iloc[0]
-    low, high = lowest["population_low"], lowest["population_high"]
-    interval = f"95 % interval for models like these {low:.2f} to {high:.2f}"
-    model = f"With {short_label(fit.spec.name)}"
-    if len(table) == 1:
-        return f"{model}, the two abilities correlate {lowest['correlation']:.2f} ({interval})."
-    return (
-        f"{model}, the {fit.spec.dims} abilities correlate between {lowest['correlation']:.2f} "
-        f"({lowest['factor_1']} with {lowest['factor_2']}; {interval}) and {table['correlation'].max():.2f}; "
-        f"the median is {table['correlation'].median():.2f}."
+    interval = (
+        f"95 % interval for models like these {_coefficient(lowest['population_low'])} to "
+        f"{_coefficient(lowest['population_high'])}"
     )
+    model, least = f"With {short_label(fit.spec.name)}", _coefficient(lowest["correlation"])
+    if len(table) == 1:
+        return f"{model}, the two abilities correlate {least} ({interval})."
+    pair = f"{lowest['factor_1']} with {lowest['factor_2']}"
+    most, median = (_coefficient(table["correlation"].agg(what)) for what in ("max", "median"))
+    if least == most:
+        return f"{model}, all {fit.spec.dims} abilities correlate {least} (least {pair}; {interval})."
+    return (
+        f"{model}, the {fit.spec.dims} abilities correlate between {least} ({pair}; {interval}) and {most}; "
+        f"the median is {median}."
+    )
+
+
+def _coefficient(r: float) -> str:
+    """A correlation by two decimals, by three where two would say 1 and it is less."""
+    return signed(r, ".3f" if 0.995 <= r < ONE else ".2f")
+
+
+def _sameness(table: pd.DataFrame) -> str:
+    """Whether dimensions may be the same, by the higher of both upper limits."""
+    one = int((table[["population_high", "panel_high"]].max(axis=1) >= ONE).sum())
+    if not one:
+        return ""
+    if len(table) == 1:
+        return "The upper limit is 1: the two may be the same dimension."
+    which = "every pair" if one == len(table) else f"{one} of {len(table)} pairs"
+    return f"For {which} the upper limit is 1: the two dimensions of such a pair may be the same."
 
 
 def _heat(axes: Axes, correlations: pd.DataFrame) -> None:
@@ -551,6 +590,8 @@ def _restarts(comparison: Comparison, verdict: Verdict) -> Section:
     claim = (
         f"The held-out log-loss of {n} restarts has an SD of {worst['sd']:.4f} nats in the least settled "
         f"item response model, which is {label(worst['model'])}{against}."
+        if n > 1
+        else "Every model was fitted from one start, so nothing tells how much the start matters."
     )
     figure = dot_interval_figure(
         [label(model) for model in spread["model"]],
@@ -637,7 +678,11 @@ def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | Non
     gain = gains(Interval(row["difference"], row["cluster_low"], row["cluster_high"]))
     holds = "the gain holds" if row["cluster_low"] > 0 else "a gain is not established"
     over = f"over whole families of models (column {family})" if family else "over single models"
-    n = "" if family is None or matrix is None else f"{matrix.subjects[family].nunique()} families. "
+    n = (
+        ""
+        if family is None or matrix is None
+        else f"{counted(matrix.subjects[family].nunique(), 'family', 'families')}. "
+    )
     return [
         Section(
             place="evidence",
@@ -662,10 +707,11 @@ def _power_card(power: Power | None, needed: float) -> list[Section]:
         Section(
             place="evidence",
             title="Power of the verdict",
-            claim=f"In {power.power:.0%} of {power.n_panels} simulated panels of this size, the same "
-            f"comparison finds dimensions that correlate {power.correlation:g}.",
+            claim=f"In {round(power.power * power.n_panels)} of {counted(power.n_panels, 'simulated panel')} "
+            f"of this size ({percent(power.power)}), the same comparison finds dimensions that correlate "
+            f"{power.correlation:g}.",
             how=f"Simulated from this audit's item parameters ({power.factors}), refitted on its splits.",
-            otherwise=f"Below {needed:.0%}, finding no further dimension says little.",
+            otherwise=f"Below {percent(needed)}, finding no further dimension says little.",
         )
     ]
 
@@ -770,7 +816,7 @@ def _power_limit(verdict: Verdict) -> list[tuple[str, str]]:
         (
             "No evidence for more dimensions is not evidence for one.",
             "A pool of this size reveals dimensions that correlate .8 only so often (its power); below a "
-            f"power of {verdict.rule.min_power:.0%} one dimension is never called supported.",
+            f"power of {percent(verdict.rule.min_power)} one dimension is never called supported.",
         )
     ]
 
@@ -822,7 +868,8 @@ def _fit_limits(fit: FitResult) -> list[tuple[str, str]]:
             named = ", ".join(f"{factor} ({n})" for factor, n in small.items())
             limits.append(
                 (
-                    f"With {short_label(fit.spec.name)}, {len(small)} of {len(sizes)} rest on few items.",
+                    f"With {short_label(fit.spec.name)}, {len(small)} of {len(sizes)} "
+                    f"{by_number(len(small), 'rests', 'rest')} on few items.",
                     f"Fewer than {SMALL_FACTOR} items: {named}. Their abilities are uncertain.",
                 )
             )
@@ -856,7 +903,8 @@ def _models(fit: FitResult, matrix: ResponseMatrix, given: ResponseMatrix) -> Se
     return Section(
         place="explore",
         title="Models",
-        claim=f"{len(table)} models by ability; the 95 % interval of a rank spans {places:.0f} places or so.",
+        claim=f"{len(table)} models by ability; the 95 % interval of a rank spans "
+        f"{counted(round(places), 'place')} or so.",
         table=_described(table[columns].assign(score=score)[["score", *columns]], matrix.subjects),
         columns=COLUMNS,
         formats=THETA_FORMATS | RATES,
@@ -879,8 +927,8 @@ def _order(fit: FitResult, word: str) -> Section:
     return Section(
         place="explore",
         title="Is A better than B?",
-        claim=f"Of {pairs:,} pairs of models {clear / pairs:.0%} have a clear order, with probability "
-        f"{CLEAR:g} or more; {first} is better than the next, {second}, with probability "
+        claim=f"{clear / pairs:.0%} of the {counted(pairs, 'pair')} of models have a clear order, with "
+        f"probability {CLEAR:g} or more; {first} is better than the next, {second}, with probability "
         f"{table['over_next'].iloc[0]:.2f}.",
         text=doubt,
         table=table,
@@ -931,7 +979,8 @@ def _curve(name: str, row: pd.Series, fit: FitResult, matrix: ResponseMatrix) ->
         points={"fitted": (centres, shares)},
         xlabel="ability (theta)",
         ylabel="share that passes",
-        alt=f"{name}: half of the models of ability {row['difficulty']:.1f} pass; slope {row['slope']:.1f}.",
+        alt=f"{name}: half of the models of ability {signed(row['difficulty'], '.1f')} pass; slope "
+        f"{signed(row['slope'], '.1f')}.",
         caption="Line: fitted chance to pass. Dots: observed share in bands of equal numbers of models.",
     )
 

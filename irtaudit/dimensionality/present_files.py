@@ -12,7 +12,8 @@ HOLDS = {
     "abilities": "Theta of every model by the full-data fits, with intervals, and its rank with one.",
     "comparison": "Held-out log-loss and Brier score of every model, fit to training cells, AIC and BIC.",
     "comparison_by_split": "The same, split by split.",
-    "congruence": "Tucker's congruence of every restart of the exploratory models with the selected one.",
+    "congruence": "Every restart of the exploratory models: Tucker's congruence with the selected one, "
+    "and by what share its training log-likelihood is worse.",
     "dif": "Groups compared: every item under every scope and screen.",
     "dropped": "What the screen dropped, and why.",
     "eigenvalues": "Eigenvalues of the item correlations, of residuals too, beside those of random panels.",

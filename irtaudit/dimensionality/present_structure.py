@@ -10,14 +10,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from irtaudit.dimensionality.dependence import FitChecks
+from irtaudit.dimensionality.dependence import MIN_INFORMATION, FitChecks
 from irtaudit.dimensionality.eigenvalues import LEVEL, EigenvalueNull, eigenvalue_table
 from irtaudit.dimensionality.labels import label, short_label
-from irtaudit.dimensionality.loadings import EQUAL, agreement_table, congruence_table
+from irtaudit.dimensionality.loadings import (
+    AS_GOOD,
+    EQUAL,
+    SETTLED,
+    agreement_table,
+    as_good,
+    congruence_table,
+)
 from irtaudit.dimensionality.structure import Structure
 from irtaudit.report.dots import dot_interval_figure
 from irtaudit.report.figures import BLUE, GREY, VERMILION, draw, signed
 from irtaudit.report.section import Figure, Section
+from irtaudit.words import by_number, counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +34,10 @@ Array = NDArray[Any]
 
 RANKS = 10
 """Leading eigenvalues that are drawn and listed."""
+HEIGHTS = (0, -10, 10, -14, 14, -20, 20, -28, 28, -36, 36)
+"""Points above a spot at which a label is tried."""
+LABEL_GAP = 6.0
+"""Free space between a label and the middle of a dot or line, in pixels (100 to the inch)."""
 LOG_TICKS = [digit * 10.0**power for power in range(-1, 5) for digit in (1, 2, 5)]
 TERMS = {
     "reliability": "Share of the differences between abilities that is no measurement error: 0 to 1.",
@@ -80,9 +92,11 @@ COLUMNS = {
     "models_above": "Share of models that pass more than 90 % of the items.",
     "dims": "Number of dimensions.",
     "restarts": "Random starts, the selected one included.",
-    "agree": f"Restarts whose every dimension has congruence {EQUAL:g} or more with the selected one's.",
-    "lowest": "Lowest congruence of any other restart in any dimension.",
-    "median": "Median congruence over other restarts and dimensions.",
+    "as_good": f"Those whose training log-likelihood is at most {percent(AS_GOOD)} worse than the best.",
+    "agree": f"Of these, those whose every dimension has congruence {EQUAL:g} or more with the selected.",
+    "settled": f"Whether at least {percent(SETTLED)} of those that fit as well agree, and one other does.",
+    "lowest": "Lowest congruence of any other restart that fits as well, in any dimension.",
+    "median": "Median congruence over other restarts that fit as well, and dimensions.",
     "reading": "Saturated: the interval lies at or above the threshold; open: below; borderline: across; "
     "undecided: one model has none.",
 }
@@ -154,7 +168,7 @@ def _fit_tables(checks: FitChecks | None) -> list[Section]:
         Section(
             place="explore",
             title="Fit of items",
-            claim=_flagged(checks.items, "items do not follow their response curve"),
+            claim=_flagged(checks.items, "items", "follow the response curve"),
             table=checks.items,
             columns=COLUMNS,
             formats=FORMATS,
@@ -164,9 +178,7 @@ def _fit_tables(checks: FitChecks | None) -> list[Section]:
         Section(
             place="explore",
             title="Fit of models",
-            claim=_flagged(
-                checks.subjects, "models have a pattern of responses that ability does not explain"
-            ),
+            claim=_flagged(checks.subjects, "models", "have a pattern of responses that ability explains"),
             table=checks.subjects,
             columns=COLUMNS,
             formats=FORMATS,
@@ -257,9 +269,9 @@ def _eigenvalues(structure: Structure) -> Section:
         text=f"{_null_words(nulls['redrawn'], 'Pass rates redrawn at random')} "
         f"{_null_words(nulls['margins'], 'Random panels that also keep the total score of every model')} "
         f"{_margins_words(nulls['margins'])}\n\n"
-        f"As the source paper counts, rank by rank and with constant draws kept, the first "
-        f"{_leading(paper)} eigenvalues lie above their cut-off. That count is too high on small panels: "
-        "items that come out constant are dropped from the data but not from the draws.",
+        f"As the source paper counts, rank by rank and with constant draws kept, {_leading_words(paper)}. "
+        "That count is too high on small panels: items that come out constant are dropped from the data but "
+        "not from the draws.",
         figures=[_scree(main, claim, "Eigenvalue, logarithmic scale", log=True)],
         how=f"Eigenvalues of the item correlations against {main.n_draws:,} random panels in which each "
         "item's passes fall on any models, missing cells treated alike; the test stands on the largest one. "
@@ -286,6 +298,15 @@ def _margins_words(null: EigenvalueNull) -> str:
 def _leading(null: EigenvalueNull) -> int:
     """Leading eigenvalues above their own cut-off, counted until the first that is not."""
     return int(np.argmin(np.append(null.above, False)))
+
+
+def _leading_words(null: EigenvalueNull) -> str:
+    n = _leading(null)
+    if not n:
+        return "no eigenvalue lies above its cut-off"
+    return (
+        "the first eigenvalue lies above its cut-off" if n == 1 else f"the first {n} lie above their cut-offs"
+    )
 
 
 def _one_factor(checks: FitChecks, nulls: Any) -> Section:
@@ -330,16 +351,6 @@ def _paint_scree(axes: Axes, null: EigenvalueNull, ylabel: str, log: bool) -> No
     axes.plot(rank, cutoffs, color=GREY, linestyle="--")
     axes.plot(rank[above], observed[above], "o", color=VERMILION)
     axes.plot(rank[~above], observed[~above], "o", color=BLUE, fillstyle="none")
-    axes.annotate("observed", (rank[0], observed[0]), xytext=(7, -3), textcoords="offset points")
-    axes.annotate(
-        "random panels, 95 %",
-        (rank[-1], cutoffs[-1]),
-        xytext=(0, -7 if above[-1] else 7),  # on the side of the line that the dots leave free
-        textcoords="offset points",
-        ha="right",
-        va="top" if above[-1] else "bottom",
-        color=GREY,
-    )
     if log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
@@ -349,6 +360,32 @@ def _paint_scree(axes: Axes, null: EigenvalueNull, ylabel: str, log: bool) -> No
     else:
         axes.set_ylim(0, 1.08 * max(observed.max(), cutoffs.max()))
     axes.set(xlabel="rank", ylabel=ylabel, xticks=rank)
+    along = np.linspace(1, n, 20 * n)  # close enough that no label fits between two of its points
+    line, dots = np.column_stack([along, np.interp(along, rank, cutoffs)]), np.column_stack([rank, observed])
+    crowd = np.vstack([line, dots])
+    _label_clear(axes, "random panels, 95 %", np.column_stack([rank, cutoffs])[::-1], crowd, color=GREY)
+    _label_clear(axes, "observed", dots, crowd)
+
+
+def _label_clear(axes: Axes, text: str, spots: Array, crowd: Array, **style: Any) -> None:
+    """Write a label at the first of the (spot, 2) spots at which it covers none of the (point, 2) crowd."""
+    label = axes.annotate(text, tuple(spots[0]), (0, 0), textcoords="offset points", va="center", **style)
+    canvas = axes.get_figure(root=True)
+    assert canvas is not None  # axes always live on one
+    canvas.draw_without_rendering()
+    points, frame = axes.transData.transform(crowd), axes.get_window_extent()
+
+    def covered(place: tuple[Array, str, float, float]) -> float:
+        spot, side, *offset = place
+        label.xy = (spot[0], spot[1])
+        label.set(ha=side, position=offset)
+        box = label.get_window_extent().padded(LABEL_GAP)
+        inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 + 2 * LABEL_GAP and frame.y0 <= box.y0
+        return box.count_contains(points) if inside else np.inf
+
+    sides = (("left", 7), ("right", 0), ("left", 0))
+    places = [(spot, side, x, y) for spot in spots for y in HEIGHTS for side, x in sides]
+    covered(min(places, key=covered))
 
 
 # Fit ---------------------------------------------------------------------------------------------------
@@ -356,8 +393,12 @@ def _paint_scree(axes: Axes, null: EigenvalueNull, ylabel: str, log: bool) -> No
 
 def _fit(checks: FitChecks) -> Section:
     items, subjects = int(checks.items["flag"].sum()), int(checks.subjects["flag"].sum())
+    every = len(checks.items) * (len(checks.items) - 1) // 2
+    judged = f"{counted(checks.n_pairs, 'pair')} of items"
+    if checks.n_pairs < every:
+        judged += f" that the panel can judge (of {every:,})"
     claim = (
-        f"Beyond one dimension, {checks.n_dependent:,} of {checks.n_pairs:,} pairs of items depend on each "
+        f"Beyond one dimension, in {checks.n_dependent or 'none'} of {judged} the items depend on each "
         f"other; {items} of {len(checks.items)} items and {subjects} of {len(checks.subjects)} models do "
         "not fit."
     )
@@ -365,14 +406,15 @@ def _fit(checks: FitChecks) -> Section:
     if len(checks.pairs):
         top = checks.pairs.iloc[0]
         largest = (
-            f"The largest residual correlation (Q3) is {top['q3']:.2f}, of {top['item_1']} with "
-            f"{top['item_2']}; the largest of a simulated panel exceeds {checks.q3_cutoff:.2f} in 5 %."
+            f"The largest residual correlation (Q3) is {signed(top['q3'], '.2f')}, of {top['item_1']} with "
+            f"{top['item_2']}; the largest of a simulated panel exceeds {signed(checks.q3_cutoff, '.2f')} in "
+            "5 %."
         )
     return Section(
         place="evidence",
         title="Local dependence and fit",
         claim=claim,
-        text=largest,
+        text=largest + (_SILENT_PAIRS if checks.n_pairs < every else ""),
         how="Residual correlations of pairs, G2 of items over five bands of ability, and lz of models, each "
         f"against {checks.n_panels} panels simulated from {label(checks.model)} and refitted; flags hold "
         "over all pairs, all items, all models at 5 % (simulated, family-wise).",
@@ -384,6 +426,14 @@ def _fit(checks: FitChecks) -> Section:
         caption="The largest residual correlations.",
         file="local_dependence.csv",
     )
+
+
+_SILENT_PAIRS = (
+    "\n\nA pair can be judged where the models that answered both items leave enough to chance (variances of "
+    f"the two responses, multiplied and summed over models, of {MIN_INFORMATION:g} or more). Where nearly "
+    "all of them pass, or fail, or few answered both, one model that surprises in both would make any "
+    "two items look dependent."
+)
 
 
 def _predictive(table: pd.DataFrame, model: str) -> Section:
@@ -410,8 +460,9 @@ def _predictive(table: pd.DataFrame, model: str) -> Section:
     )
 
 
-def _flagged(table: pd.DataFrame, what: str) -> str:
-    return f"{int(table['flag'].sum())} of {len(table)} {what} (5 % over all of them)."
+def _flagged(table: pd.DataFrame, what: str, fit: str) -> str:
+    n = int(table["flag"].sum())
+    return f"{n} of {len(table)} {what} {by_number(n, 'does', 'do')} not {fit} (5 % over all of them)."
 
 
 # Reliability -------------------------------------------------------------------------------------------
@@ -427,9 +478,10 @@ def _reliability(structure: Structure) -> Section:
         f"is {first['smallest_se']:.2f}."
     )
     if len(table) > 1:
+        items = counted(lowest["items"], "item")
         claim += (
-            f" Of all {len(table)} dimensions, {lowest['factor']} ({lowest['items']} items) is the least "
-            f"reliable: {lowest['reliability']:.2f}."
+            f" Of all {len(table)} dimensions, {lowest['factor']} ({items}) is the least reliable: "
+            f"{lowest['reliability']:.2f}."
         )
     curves = structure.information
     curve = curves[(curves["model"] == first["model"]) & (curves["factor"] == first["factor"])]
@@ -467,7 +519,7 @@ def _paint_information(axes: Axes, curve: pd.DataFrame) -> None:
 def _loadings(structure: Structure) -> Section:
     agreement = agreement_table(structure.rotated)
     claim = " ".join(_agreement_words(row) for _, row in agreement.iterrows())
-    found = congruence_table(structure.rotated)
+    found = as_good(congruence_table(structure.rotated))
     found = found[found["criterion"] == "varimax"]
     return Section(
         place="evidence",
@@ -476,9 +528,12 @@ def _loadings(structure: Structure) -> Section:
         figures=[_congruence_figure(found, claim)] if len(found) else [],
         how="Fits to every response. Loadings are standardised and rotated by varimax and by oblimin, signs "
         "and order fixed; every other restart is turned towards the selected one, and Tucker's congruence "
-        f"taken dimension by dimension. Restarts agree from {EQUAL:g} on.",
-        otherwise=f"A congruence below {EQUAL:g} means that another start finds another dimension: such "
-        "loadings are not to be interpreted, however well the model predicts.",
+        f"taken dimension by dimension; from {EQUAL:g} on it is the same dimension. Judged are restarts "
+        f"whose training log-likelihood is at most {percent(AS_GOOD)} worse than the selected one's, and at "
+        f"least {percent(SETTLED)} of them must agree with it: what a start that fits less well misses "
+        "does not count against a solution.",
+        otherwise=f"A congruence below {EQUAL:g} means that another start finds another dimension that "
+        "fits as well: such loadings are not to be interpreted, however well the model predicts.",
         table=agreement,
         columns=COLUMNS,
         formats=FORMATS,
@@ -488,15 +543,33 @@ def _loadings(structure: Structure) -> Section:
 
 
 def _agreement_words(row: pd.Series) -> str:
-    name, n, agree = label(row["model"]), row["restarts"], row["agree"]
+    name, n, good, agree = label(row["model"]), row["restarts"], row["as_good"], row["agree"]
+    worse = _worse_words(n - good)
     if n < 2:
         return f"{name}: one restart, so nothing tells whether its loadings would be found again."
-    if agree == n:
-        return f"{name}: {n} restarts agree (congruence at least {row['lowest']:.2f})."
-    same = f"{agree} of them find" if agree > 1 else "no other than the selected one finds"
+    if good < 2:
+        return f"{name}: none of {n - 1} other restarts fits as well, so do not interpret its loadings."
+    if not row["settled"]:
+        found = f"only {agree} of {good} restarts find" if agree > 1 else f"no other of {good} restarts finds"
+        return (
+            f"{name}: {found} the {counted(row['dims'], 'dimension')} of the selected one: do not interpret "
+            f"its loadings{worse}."
+        )
+    if agree < good:
+        return (
+            f"{name}: {agree} of {good} restarts agree; {good - agree} "
+            f"{by_number(good - agree, 'finds', 'find')} other dimensions with a likelihood as high{worse}."
+        )
+    return f"{name}: {good} restarts agree (congruence at least {row['lowest']:.2f}){worse}."
+
+
+def _worse_words(n: int) -> str:
+    """What became of restarts that fit less well, after what is said about the others."""
+    if not n:
+        return ""
     return (
-        f"{name}: {n} restarts do not agree, {same} the same {row['dims']} dimensions: do not interpret its "
-        "loadings."
+        f"; {n} more {by_number(n, 'ends', 'end')} at a clearly lower likelihood and "
+        f"{by_number(n, 'does', 'do')} not count"
     )
 
 
@@ -511,7 +584,7 @@ def _congruence_figure(found: pd.DataFrame, alt: str) -> Figure:
         value_format=".2f",
         xlabel="Congruence with the selected restart: median, lowest and highest",
         alt=alt,
-        caption="Dots right of the line, with short bars: every start finds this dimension.",
+        caption="Dots right of the line, with short bars: starts that fit as well find this dimension.",
         from_zero=True,
     )
     return replace(figure, svg=figure.narrow_svg, narrow_svg="")
@@ -522,17 +595,16 @@ def _loadings_tables(structure: Structure) -> list[Section]:
     one = next((one for one in structure.rotated if one.criterion == "oblimin"), None)
     if one is None:
         return []
-    agreed = agreement_table(structure.rotated).iloc[0]
-    settled = agreed["agree"] == agreed["restarts"]
+    settled = agreement_table(structure.rotated)["settled"].iloc[0]
     dims, upper = [str(dim) for dim in one.loadings], np.triu_indices(len(one.correlation), 1)
-    correlations = ", ".join(f"{value:.2f}" for value in one.correlation.to_numpy()[upper])
+    correlations = ", ".join(signed(value, ".2f") for value in one.correlation.to_numpy()[upper])
     return [
         Section(
             place="explore",
             title="Loadings",
             claim=f"Oblimin loadings of {label(one.model)}, the exploratory model that predicts best; its "
             f"dimensions correlate {correlations}."
-            + ("" if settled else " Restarts do not agree: do not interpret them."),
+            + ("" if settled else " Restarts do not settle on them: do not interpret them."),
             table=one.loadings.reset_index(),
             columns={"item": COLUMNS["item"]} | dict.fromkeys(dims, "Loading on this dimension."),
             formats=dict.fromkeys(dims, ".2f"),

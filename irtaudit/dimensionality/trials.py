@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irtaudit.data.responses import ResponseMatrix
+from irtaudit.words import counted
 
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
@@ -76,12 +77,18 @@ def trial_notes(matrix: ResponseMatrix, fit: FitResult | None) -> list[str]:
     if facts is None:
         return []
     notes = [
-        f"{facts['cells']:,} cells count {facts['fewest']} to {facts['most']} trials each; the models are "
+        f"{facts['cells']:,} cells count {_trials_each(matrix)}; the models are "
         "binomial, every trial is a response, cells are held out whole, and likelihoods leave out the "
         "constant of the binomial",
         LEFT_OUT,
     ]
     return notes if fit is None else [*notes, _agreement(dispersion(fit, matrix))]
+
+
+def _trials_each(matrix: ResponseMatrix) -> str:
+    each = matrix.n_trials[matrix.observed]
+    fewest, most = int(each.min()), int(each.max())
+    return f"{counted(most, 'trial') if fewest == most else f'{fewest} to {most} trials'} each"
 
 
 def _agreement(found: float) -> str:

@@ -29,8 +29,9 @@ class RotatedLoadings:
     correlation : DataFrame (dim, dim)
         Correlations of the rotated dimensions.
     congruence : DataFrame
-        Columns ``restart, dim, congruence``: Tucker's coefficient between this and every other restart, each
-        turned towards this one by an orthogonal matrix and then rotated as this one was.
+        Columns ``restart, dim, congruence, shortfall``: Tucker's coefficient between this and every other
+        restart, each turned towards this one by an orthogonal matrix and then rotated as this one was; and
+        how much worse the training log-likelihood of that restart is, as a share of this one's.
     criterion : str
     """
 
@@ -67,9 +68,10 @@ def rotated_loadings(fit: FitResult, criterion: Criterion = "varimax", *, split:
     own = standardised_loadings(fit, split, selected)
     rotation = rotate(own, criterion)
     dims = list(fit.spec.factors)
+    likelihood = _likelihoods(fit, split)
     rows = [
-        (restart, dim, value)
-        for restart in _finite_restarts(fit, split)
+        (restart, dim, value, reached / likelihood[selected] - 1)
+        for restart, reached in likelihood.items()
         if restart != selected
         for dim, value in zip(
             dims,
@@ -83,7 +85,7 @@ def rotated_loadings(fit: FitResult, criterion: Criterion = "varimax", *, split:
         model=fit.spec.name,
         loadings=pd.DataFrame(rotation.loadings, index=pd.Index(fit.items, name="item"), columns=dims),
         correlation=pd.DataFrame(rotation.correlation, index=dims, columns=dims),
-        congruence=pd.DataFrame(rows, columns=["restart", "dim", "congruence"]),
+        congruence=pd.DataFrame(rows, columns=["restart", "dim", "congruence", "shortfall"]),
         criterion=criterion,
     )
 
@@ -108,6 +110,7 @@ def standardised_loadings(fit: FitResult, split: int = 0, restart: int | None = 
     return np.asarray(b / np.sqrt(1 + (b**2).sum(axis=1, keepdims=True)), dtype=np.float64)
 
 
-def _finite_restarts(fit: FitResult, split: int) -> list[int]:
+def _likelihoods(fit: FitResult, split: int) -> dict[int, float]:
+    """Training log-likelihood of every restart of a split that ended well."""
     rows = fit.restarts[(fit.restarts["split"] == fit.splits[split]) & fit.restarts["train_log_lik"].notna()]
-    return [int(r) for r in rows["restart"]]
+    return dict(zip(rows["restart"].astype(int), rows["train_log_lik"].astype(float), strict=True))

@@ -81,9 +81,18 @@ def test_the_picture_states_the_numbers_that_carry_the_verdict():
 
 def test_the_paired_card_counts_who_exceeds_the_margin():
     card = _by_title(present(panel(0.1, CHALLENGERS)))["Held-out comparison"]
-    assert "Of 2 richer models 1 gain clearly more" in card.claim
-    assert "1 clearly less" in card.claim
+    assert (
+        "Of 2 richer models 1 gains clearly more than the margin of 0.0020 nats, 1 clearly less" in card.claim
+    )
     assert "(better in 5 of 5 splits)" in card.claim
+
+
+@pytest.mark.parametrize(
+    ("gain", "told"), [(0.02, "gains clearly more than"), (-0.02, "gains clearly less than")]
+)
+def test_one_richer_model_is_counted_as_one(gain, told):
+    card = _paired_card(panel(0.1, {"exploratory_2d_2pl": gain}))
+    assert card.claim.startswith(f"The one richer model {told} the margin of 0.0020 nats.")
 
 
 def _paired_card(comparison):
@@ -201,7 +210,7 @@ def test_missing_cells_and_small_factors_are_limits(matrix, full):
     holes = ResponseMatrix(cells, matrix.items, matrix.subjects)
     claims = _limits(present(panel(0.1, CHALLENGERS), full=full, matrix=holes))
     assert "10.0% of the responses are missing." in claims
-    assert "With one dimension per kind, 1 of 2 rest on few items." in claims
+    assert "With one dimension per kind, 1 of 2 rests on few items." in claims
 
 
 def test_guessing_that_the_data_cannot_tell_is_a_limit(matrix):
@@ -214,12 +223,68 @@ def test_guessing_that_the_data_cannot_tell_is_a_limit(matrix):
 def test_factor_correlations_name_the_lowest_pair(full, matrix):
     table = correlations_table(full, matrix, workers=1)
     card = _by_title(present(panel(0.1, CHALLENGERS), full=full, correlations=table))["Factor correlations"]
-    low = table.sort_values("correlation").iloc[0]
-    assert f"{low['population_low']:.2f} to {low['population_high']:.2f}" in card.claim
     value = full["confirmatory_kind_2pl"].factor_correlations.loc["a", "b"]
     assert f"the two abilities correlate {value:.2f} (95 % interval" in card.claim
     assert "median" not in card.claim
     assert not card.figures  # one number needs no map
+    assert set(card.table) <= set(card.columns)
+
+
+def _pairs(*rows):
+    columns = ["correlation", "population_low", "population_high", "panel_low", "panel_high"]
+    names = [("a", "b"), ("a", "c"), ("b", "c")][: len(rows)]
+    table = pd.DataFrame(rows, columns=columns).assign(model="confirmatory_kind_2pl", measurement_sd=0.1)
+    return table.assign(factor_1=[a for a, _ in names], factor_2=[b for _, b in names])
+
+
+def _correlation_card(full, *rows):
+    sections = present(panel(0.1, CHALLENGERS), full=full, correlations=_pairs(*rows))
+    return _by_title(sections)["Factor correlations"]
+
+
+def test_an_interval_of_correlations_is_printed_with_minus_signs(full):
+    card = _correlation_card(full, (0.24, -0.12, 0.54, -0.05, 0.5))
+    assert "models like these \N{MINUS SIGN}0.12 to 0.54)" in card.claim
+    assert card.text == ""
+
+
+@pytest.mark.parametrize("end", ["population_high", "panel_high"])
+def test_a_correlation_that_may_be_one_is_said_to(full, end):
+    row = {"correlation": 0.97, "population_low": 0.9, "population_high": 0.996, "panel_low": 0.93}
+    row = row | {"panel_high": 0.99} | {end: 1.0}
+    card = _correlation_card(full, tuple(row.values()))
+    assert card.text == "The upper limit is 1: the two may be the same dimension."
+    low = (0.5, 0.3, 0.7, 0.4, 0.6)
+    card = _correlation_card(full, low, tuple(row.values()), low)
+    assert card.text.startswith("For 1 of 3 pairs the upper limit is 1")
+
+
+def test_a_limit_below_one_is_not_printed_as_one(full):
+    card = _correlation_card(full, (0.97, 0.9, 0.996, 0.93, 0.99))
+    assert "0.90 to 0.996)" in card.claim
+    assert card.text == ""
+
+
+def test_correlations_that_look_the_same_are_told_once(full):
+    rows = [(r, 0.9, 0.9951, 0.97, 0.994) for r in (0.9861, 0.9874, 0.9938)]
+    assert "correlate between 0.99" not in _correlation_card(full, *rows[:2]).claim
+    claim = _correlation_card(full, *rows[:2]).claim
+    assert "abilities correlate 0.99 (least a with b; 95 % interval" in claim
+    assert "correlate between 0.24" in _correlation_card(full, (0.24, 0, 0.5, 0, 0.4), *rows[:2]).claim
+
+
+def test_the_scale_of_the_measurement_error_is_named(full):
+    card = _correlation_card(full, (0.5, 0.3, 0.7, 0.4, 0.6))
+    assert "arcsin r" in card.columns["measurement_sd"]
+    assert "arcsin r" in card.how
+
+
+def test_one_start_tells_nothing_about_starts():
+    table = panel(0.1, CHALLENGERS)
+    single = replace(table, restarts=table.restarts[table.restarts["restart"] == 0])
+    claim = _by_title(present(single))["Restart agreement"].claim
+    assert "fitted from one start" in claim
+    assert "nan" not in claim
 
 
 def test_correlations_are_printed_in_an_ink_that_can_be_read():
@@ -268,7 +333,7 @@ def test_families_and_power_are_cards_where_they_were_computed(matrix):
     cards = _by_title(present(comparison, decided, matrix=matrix, family=None, power=power))
     assert "holds" in cards["Family resemblance"].claim
     assert "0.0100 to 0.0900" in cards["Family resemblance"].claim
-    assert "35% of 40 simulated panels" in cards["Power of the verdict"].claim
+    assert "In 14 of 40 simulated panels of this size (35 %)" in cards["Power of the verdict"].claim
     limits = _limits(present(comparison, decided, matrix=matrix, family=None))
     assert any("choice of responses, not of models" in claim for claim in limits)
     doubtful = judge(comparison, cluster_intervals=dict.fromkeys(over, Interval(0.05, -0.01, 0.11)))

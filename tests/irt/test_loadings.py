@@ -28,6 +28,11 @@ def test_planted_clusters_are_found_and_restarts_agree() -> None:
     assert found.loadings.to_numpy()[own].mean() == pytest.approx(loading, abs=0.05)
     assert len(found.congruence) == 3 * 2
     assert found.congruence["congruence"].min() > 0.99
+    likelihood = result.restarts.set_index("restart")["train_log_lik"]
+    shortfall = found.congruence.groupby("restart")["shortfall"].first()
+    best = likelihood.max()
+    assert shortfall.to_numpy() == pytest.approx(((best - likelihood) / -best)[shortfall.index].to_numpy())
+    assert (shortfall >= 0).all()
     oblique = rotated_loadings(result, "oblimin")
     assert abs(oblique.correlation.iloc[0, 1]) < 0.2
 
