@@ -46,6 +46,7 @@ from irtaudit.dimensionality.plan import (
     IrtPlan,
     Ruling,
     Splitting,
+    check_panel,
     too_large,
 )
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
@@ -62,8 +63,6 @@ from irtaudit.words import counted
 
 KIND = "audit"
 SEED = 2026
-FEWEST_SUBJECTS, FEWEST_ITEMS = 4, 3
-"""Fewer are refused."""
 SMALL_POOL, SMALL_TEST = 20, 10
 """With fewer models or items the report warns."""
 CLUSTER = "developer"
@@ -238,7 +237,7 @@ def run_audit(
         refuse_counts(matrix, COMPARISON)
     screened = screen(matrix)
     kept = screened.matrix
-    _check_size(kept)
+    check_panel(kept)
     family = _family(kept, cluster)
     pairs = _pairs(kept, groups)
     specs, notes = model_specs(kept.items, DEFAULT_MODELS if models is None else models, factors)
@@ -482,15 +481,6 @@ def _exploratory(
     losses = table.set_index("model")["log_loss"]
     found = [spec for spec in specs if spec.structure == "exploratory" and spec.name in challengers]
     return sorted(found, key=lambda spec: float(losses[spec.name]))
-
-
-def _check_size(matrix: ResponseMatrix) -> None:
-    """Refuse what no comparison of dimensions can be made of."""
-    if matrix.n_subjects < FEWEST_SUBJECTS or matrix.n_items < FEWEST_ITEMS:
-        raise DataError(
-            f"{matrix.n_subjects} models x {matrix.n_items} items are left after screening; an audit needs "
-            f"at least {FEWEST_SUBJECTS} models and {FEWEST_ITEMS} items, and many more to tell anything."
-        )
 
 
 def _small(matrix: ResponseMatrix) -> list[str]:

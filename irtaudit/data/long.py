@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from irtaudit.data import cells, columns
-from irtaudit.data.responses import ResponseMatrix, sorted_order
+from irtaudit.data.responses import MOST_TRIALS, ResponseMatrix, sorted_order
 from irtaudit.data.tables import Table
 from irtaudit.data.trials import Trials, reduce_counts, reduce_trials
 from irtaudit.data.undecided import UndecidedError
@@ -71,14 +71,15 @@ def _counts(table: Table, passes: int, trials: int) -> tuple[NDArray[np.float64]
     none = (np.isnan(passed) | (passed == 0)) & (np.isnan(count) | (count == 0))
     passed, count = np.where(none, 0, passed), np.where(none, 0, count)
     with np.errstate(invalid="ignore"):
-        whole = (passed == np.rint(passed)) & (count == np.rint(count)) & np.isfinite(count)
+        whole = (passed == np.rint(passed)) & (count == np.rint(count)) & (count <= MOST_TRIALS)
         wrong = np.flatnonzero(~(whole & (passed >= 0) & (passed <= count)))
     if len(wrong):
         row = int(wrong[0])
         said = " of ".join(cells.shown(table.values(column)[row]) for column in (passes, trials))
         raise DataError(
             f"{table.path}, {table.place(row)}: found {said}, expected whole numbers: passes "
-            f"(column {table.names[passes]!r}) and trials ({table.names[trials]!r}), passes at most trials"
+            f"(column {table.names[passes]!r}) and trials ({table.names[trials]!r}), passes at most trials "
+            f"and these at most {MOST_TRIALS:,}"
         )
     return passed, count
 

@@ -15,6 +15,7 @@ from irtaudit.dimensionality.baselines import additive_baselines
 from irtaudit.dimensionality.compare import PAIRED, TABLE, Comparison, compare
 from irtaudit.dimensionality.plan import FAMILIES, Followup
 from irtaudit.errors import PlanError
+from irtaudit.words import counted
 
 if TYPE_CHECKING:
     from irtaudit.irt.result import FitResult
@@ -70,11 +71,14 @@ def subset(followup: Followup, matrix: ResponseMatrix, splits: Splits) -> tuple[
             f"The follow-up {followup.name!r} leaves out {', '.join(map(repr, absent))}, which no item of "
             f"column {followup.column!r} has; it has: {', '.join(sorted(set(values)))}."
         )
-    kept = matrix.select(items=(~values.isin(followup.leave_out)).to_numpy())
-    if kept.n_items < MIN_ITEMS:
+    stays = (~values.isin(followup.leave_out)).to_numpy()
+    if stays.sum() < MIN_ITEMS:
         raise PlanError(
-            f"The follow-up {followup.name!r} leaves {kept.n_items} items; at least 3 are needed."
+            f"The follow-up {followup.name!r} leaves {counted(int(stays.sum()), 'item')} of "
+            f"{matrix.n_items}; at least {MIN_ITEMS} are needed. Leave out fewer values of "
+            f"{followup.column!r}."
         )
+    kept = matrix.select(items=stays)
     return kept, splits.align(matrix, kept)
 
 

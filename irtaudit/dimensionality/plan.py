@@ -11,14 +11,21 @@ from pydantic import Field, Strict, model_validator
 
 from irtaudit.data.log_matrix import Unscored
 from irtaudit.data.read import Incomplete, Layout
+from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.trials import Trials
 from irtaudit.dimensionality.compare import check_one_dimension
 from irtaudit.dimensionality.gates import POWER_CORRELATION
 from irtaudit.dimensionality.verdict import MARGIN_SHARE, MIN_POWER, Rule
-from irtaudit.errors import PlanError
+from irtaudit.errors import DataError, PlanError
+from irtaudit.irt.presets import MOST_RESTARTS
 from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
 from irtaudit.plan import Part, Plan
+from irtaudit.words import counted
 
+FEWEST_SUBJECTS, FEWEST_ITEMS = 4, 3
+"""Fewer are refused."""
+MOST_SPLITS = 1_000
+"""More are taken for a slip of the pen."""
 CLAIM = "One score says how able a model is"
 FAMILIES = ("1pl", "2pl", "3pl")
 DEFAULT_MODELS = (
@@ -59,6 +66,22 @@ def paper_grid(columns: Sequence[str]) -> tuple[str, ...]:
         *(f"exploratory_{k}d_2pl" for k in range(2, 11)),
         *(f"exploratory_{k}d_3pl" for k in range(2, 5)),
     )
+
+
+def check_panel(screened: ResponseMatrix) -> None:
+    """Refuse what no comparison of dimensions can be made of.
+
+    Raises
+    ------
+    DataError
+        When the screen left too few models or items.
+    """
+    if screened.n_subjects < FEWEST_SUBJECTS or screened.n_items < FEWEST_ITEMS:
+        raise DataError(
+            f"{counted(screened.n_subjects, 'model')} x {counted(screened.n_items, 'item')} are left after "
+            f"screening; an audit needs at least {FEWEST_SUBJECTS} models and {FEWEST_ITEMS} items, and many "
+            "more to tell anything."
+        )
 
 
 def too_large(specs: Iterable[ModelSpec], n_subjects: int, n_items: int) -> tuple[str, ...]:
@@ -177,7 +200,7 @@ class Splitting(Part):
         Table of held-out cells beside the plan (split, subject, item) instead.
     """
 
-    n_splits: Annotated[int, Field(ge=2)] = 5
+    n_splits: Annotated[int, Field(ge=2, le=MOST_SPLITS)] = 5
     test_fraction: Share = 0.2
     stratified: bool = False
     heldout: str | None = None
@@ -194,7 +217,7 @@ class Fitting(Part):
     """
 
     preset: Literal["default", "paper", "quick"] = "default"
-    restarts: Annotated[int, Field(ge=1)] = 20
+    restarts: Annotated[int, Field(ge=1, le=MOST_RESTARTS)] = 20
 
 
 class Ruling(Part):

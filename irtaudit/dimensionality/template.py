@@ -18,12 +18,13 @@ from irtaudit.dimensionality.plan import (
     CLAIM,
     DEFAULT_MODELS,
     IrtPlan,
+    check_panel,
     default_plan,
     paper_grid,
     too_large,
 )
 from irtaudit.errors import DataError, PlanError
-from irtaudit.irt.spec import spec_from_name
+from irtaudit.irt.spec import ModelSpec, spec_from_name
 from irtaudit.plan import make_plan, toml_text
 
 Grid = Literal["default", "paper"]
@@ -108,12 +109,23 @@ def _named(items: pd.DataFrame, factors: Sequence[str]) -> list[str]:
 
 def _notes(matrix: ResponseMatrix, columns: Sequence[str], pass_at: float | None) -> tuple[str, ...]:
     guessed = "responses are scores: the plan guesses that only full marks pass (data.pass_at)"
+    refused = _refusal(matrix)
     bare = "no item column can be the factors of a model; name a table of the items with --items"
     return (
         *matrix.notes,
         *((guessed,) if pass_at is not None else ()),
         *(() if columns else (bare,)),
+        *((f"an audit refuses these data as they are: {refused}",) if refused else ()),
     )
+
+
+def _refusal(matrix: ResponseMatrix) -> str | None:
+    """Why an audit of the matrix would end before it began; None: it would not."""
+    try:
+        check_panel(screen(matrix).matrix)
+    except DataError as error:
+        return str(error)
+    return None
 
 
 def _read(
@@ -202,6 +214,8 @@ def _models(matrix: ResponseMatrix, columns: Sequence[str], grid: Grid) -> list[
 
 def _too_large(names: Sequence[str], matrix: ResponseMatrix, columns: Sequence[str]) -> tuple[str, ...]:
     """Those of the models that an audit of the matrix would refuse."""
+    if _refusal(matrix) is not None:
+        return ()
     kept = screen(matrix).matrix
     merged = matrix.items.assign(
         **{column: merge_small_factors(matrix.items[column])[0] for column in columns}
@@ -222,11 +236,12 @@ def factor_columns(items: pd.DataFrame) -> list[str]:
     for column in items:
         if isinstance(column, str) and column.strip():
             try:
-                counts = merge_small_factors(items[column])[0].value_counts()
-            except DataError:
+                labels = merge_small_factors(items[column])[0]
+                n_factors = ModelSpec.confirmatory("2pl", labels).dims
+            except (DataError, PlanError):
                 continue
-            if 2 <= len(counts) <= MAX_FACTORS and counts.min() >= 3:
-                sizes[column] = len(counts)
+            if n_factors <= MAX_FACTORS:
+                sizes[column] = n_factors
     return sorted(sizes, key=sizes.__getitem__)
 
 

@@ -26,7 +26,7 @@ from irtaudit.irt.engine import FINAL_CHECKS, FitKey, TileState, one_thread, run
 from irtaudit.irt.layout import Layout
 from irtaudit.irt.likelihood import Cells, ItemAxis
 from irtaudit.irt.predict import pass_probability, plug_in, posterior_predictive
-from irtaudit.irt.presets import RETRY, Preset, get_preset
+from irtaudit.irt.presets import MOST_RESTARTS, RETRY, Preset, get_preset
 from irtaudit.irt.prior import correlation_cholesky
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec, check_models
@@ -196,7 +196,7 @@ def fit_all(
     check_kind("specs", specs, Iterable, f"a list of models: [{A_MODEL}]")
     models = list(specs)
     _check(matrix, models, splits)
-    n_restarts, seed = check_whole("n_restarts", n_restarts, 1), check_whole("seed", seed)
+    n_restarts, seed = check_whole("n_restarts", n_restarts, 1, MOST_RESTARTS), check_whole("seed", seed)
     workers = None if workers is None else check_whole("workers", workers, 1)
     if progress is not None and not callable(progress):
         raise PlanError(f"progress is {shown_value(progress)}; expected a function of fits done and in all.")

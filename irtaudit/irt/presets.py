@@ -55,6 +55,9 @@ class Preset:
         return self.learning_rate * 0.5 * (1 + cos(pi * epoch / self.epochs))
 
 
+MOST_RESTARTS = 10_000
+"""Random starts per split; more are taken for a slip of the pen."""
+
 PRESETS = {
     "paper": Preset("paper", 2000, 0.01, "constant", False),
     "default": Preset("default", 400, 0.2, "cosine", True),

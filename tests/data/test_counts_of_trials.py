@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,12 +81,16 @@ def test_counts_of_one_cell_given_twice(tmp_path: Path) -> None:
     assert found.facts["trials"] == "10, 4 to 6 a cell"
 
 
-@pytest.mark.parametrize("cells", ["5,4", "-1,4", "1.5,4", "x,4", "1,", ",4", "1,0", "nan,2"])
+@pytest.mark.parametrize(
+    "cells", ["5,4", "-1,4", "1.5,4", "x,4", "1,", ",4", "1,0", "nan,2", "1,1e30", "1e300,1e300"]
+)
 def test_what_is_no_count_is_refused(tmp_path: Path, cells: str) -> None:
     path = tmp_path / "counts.csv"
     path.write_text(f"model,item,passes,trials\na,q,3,4\nb,q,{cells}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"counts\.csv, line 3: found .* passes at most trials"):
-        read_responses(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=r"counts\.csv, line 3: found .* passes at most trials"):
+            read_responses(path)
 
 
 def test_one_trial_a_cell_is_the_data_it_always_was(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ def test_the_table_and_the_section_say_the_same(both):
     [
         ("domain", ("x",), "needs the item column 'domain'; the item table has: 'kind'"),
         ("kind", ("aural",), "'aural', which no item of column 'kind' has"),
-        ("kind", ("verbal", "visual", "rare"), "leaves 2 items; at least 3"),
+        ("kind", ("verbal", "visual", "rare", "odd"), "'n' leaves 0 items of 52; at least 3"),
+        ("kind", ("verbal", "visual", "rare"), "leaves 2 items of 52; at least 3"),
     ],
 )
 def test_an_impossible_subset_is_refused(panel, column, leave_out, said):

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from irtaudit.audit import run_audit
+from irtaudit.data.read import read_responses
 from irtaudit.dimensionality.plan import DEFAULT_MODELS, IrtPlan, paper_grid
 from irtaudit.dimensionality.template import factor_columns, plan_template
 from irtaudit.errors import DataError, PlanError
@@ -57,6 +59,8 @@ def test_the_paper_grid_is_that_of_the_printed_table():
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
+        ({"splits": {"n_splits": 10**8}}, "n_splits: found 100000000, expected less than or equal to 1000"),
+        ({"fit": {"restarts": 10**8}}, "restarts: found 100000000, expected less than or equal to 10000"),
         ({"models": {"names": ["bidimensional"]}}, "'bidimensional' is not a model name"),
         ({"models": {"names": ["exploratory_2d_1pl"]}}, "exploratory 1PL is not defined"),
         ({"models": {"names": []}}, "models.names"),
@@ -179,6 +183,32 @@ def test_a_model_list_needs_one_dimension():
     followup = {"name": "x", "column": "kind", "leave_out": ["a"], "models": ["exploratory_2d_2pl"]}
     with pytest.raises(PlanError, match="No model with one dimension"):
         planned(followups=[followup])
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["x,1,0,1"], "screening leaves nothing of 1 subject"),
+        (["x,1,0,1", "y,1,0,1", "z,1,0,1", "w,1,0,1"], "screening leaves nothing of 4 subjects x 3 items"),
+        (["x,1,0,1", "y,0,0,1", "z,1,1,0"], "3 models x 3 items are left after screening; an audit needs"),
+        (["x,1,0,1", "y,0,0,1", "z,1,1,1", "w,0,0,1"], "4 models x 2 items are left after screening"),
+    ],
+)
+def test_a_plan_for_data_that_an_audit_refuses_says_so(tmp_path, rows, said):
+    path = tmp_path / "small.csv"
+    path.write_text("\n".join(["model,a,b,c", *rows, ""]), encoding="utf-8")
+    text, notes = plan_template(path)
+    (found,) = [note for note in notes if note.startswith("an audit refuses these data as they are: ")]
+    assert said in found
+    assert make_plan(tomllib.loads(text), IrtPlan).models.names == DEFAULT_MODELS
+    with pytest.raises(DataError, match=said):
+        run_audit(read_responses(path))
+
+
+def test_a_column_whose_factors_cannot_stand_beside_each_other_is_not_proposed(files):
+    items = pd.read_csv(files / "items.csv", index_col="item")
+    assert factor_columns(items) == ["kind", "area"]
+    assert factor_columns(items.assign(kind=["A", "A_sd"] * 6)) == ["area"]
 
 
 def test_responses_that_are_none_are_refused(tmp_path):

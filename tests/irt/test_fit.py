@@ -256,6 +256,7 @@ def test_a_scale_near_its_boundary_is_reported(monkeypatch: pytest.MonkeyPatch) 
     ("change", "found"),
     [
         ({"n_restarts": 0}, "n_restarts is 0"),
+        ({"n_restarts": 10**8}, "n_restarts is 100000000; expected a whole number, 1 to 10,000"),
         ({"workers": 0}, "workers is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 2.0}, r"seed is 2\.0; expected a whole number"),
