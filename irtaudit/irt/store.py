@@ -138,11 +138,13 @@ def find_outcomes(folder: Path, wanted: Iterable[str]) -> dict[str, Outcomes]:
             break
         try:
             header = read_header(path)
-            digests = header["fits"] if header.get("format") == FORMAT else []
+            digests = header.get("fits", []) if header.get("format") == FORMAT else []
             if missing.isdisjoint(digests):
                 continue
             outcomes = Outcomes(**read_arrays(path)[0])
         except (DataError, StorageError, TypeError):
+            continue
+        if any(array.shape[:1] != (len(digests),) for array in asdict(outcomes).values()):
             continue
         for row in [i for i, digest in enumerate(digests) if digest in missing]:
             found[digests[row]] = outcomes.rows([row])
@@ -175,7 +177,7 @@ def read_header(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["header"])
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is not a saved fit, or is damaged ({error}).") from error
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error

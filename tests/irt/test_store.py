@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors.numpy
 from panels import PAIRS, random_matrix
 
 from irtaudit.data.splits import make_splits
@@ -86,6 +87,30 @@ def test_a_damaged_store_file_counts_as_absent(tmp_path: Path) -> None:
     (tmp_path / "foreign.safetensors").write_bytes(b"not a tensor in sight")
     assert find_outcomes(tmp_path, ["one", "two"]) == {}
     assert find_outcomes(tmp_path / "nowhere", ["one"]) == {}
+
+
+def test_a_store_file_that_no_run_writes_counts_as_absent(tmp_path: Path) -> None:
+    path = save_outcomes(tmp_path, ["one", "two"], _outcomes(2))
+    arrays, header = read_arrays(path)
+    for fits in (None, 3, [[1]], ["one"], ["one", "two", "three"], {"one": 1}):
+        write_arrays(path, arrays, header | {"fits": fits})
+        assert find_outcomes(tmp_path, ["one", "two", "three"]) == {}
+    write_arrays(path, arrays, {"format": header["format"]})
+    assert find_outcomes(tmp_path, ["one"]) == {}
+    for name in arrays:
+        for changed in ({name: arrays[name][:1]}, {name: np.array(1.0)}, {"foreign": arrays[name]}):
+            write_arrays(path, arrays | changed, header)
+            assert find_outcomes(tmp_path, ["two"]) == {}
+    write_arrays(path, arrays, header)
+    assert list(find_outcomes(tmp_path, ["two"])) == ["two"]
+
+
+def test_a_header_nested_beyond_reason_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "deep.safetensors"
+    deep = {"header": '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}"}
+    path.write_bytes(safetensors.numpy.save({"a": np.zeros(1)}, metadata=deep))
+    with pytest.raises(DataError, match="not a saved fit"):
+        load_fit(path)
 
 
 def test_a_missing_file_and_a_folder_in_the_way_are_storage_errors(tmp_path: Path) -> None:
