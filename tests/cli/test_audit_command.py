@@ -253,7 +253,7 @@ def test_scores_need_a_rule(run, files):
             "needs the item column 'domain'; nothing describes the items here. Name a table of them with "
             "--items (",
         ),
-        (("wide.csv", "--items", "items.csv", "--factors", "domain"), "'domain'; the item table has: 'kind'."),
+        (("wide.csv", "--items", "items.csv", "--factors", "domain"), "'domain'; the item table has: 'kind'"),
         (
             ("wide.csv", "--group", "developer:A,B"),
             "no subject column 'developer'; nothing describes the subjects here. Name a table of them with "
