@@ -19,10 +19,11 @@ import numpy as np
 import pandas as pd
 
 from irtaudit.data.covariates import columns_there
+from irtaudit.data.files import as_path
 from irtaudit.data.outputs import claim_folder
-from irtaudit.data.responses import ResponseMatrix
+from irtaudit.data.responses import ResponseMatrix, check_matrix
 from irtaudit.data.screen import merge_small_factors, missingness_warnings, screen
-from irtaudit.data.splits import Splits, make_splits
+from irtaudit.data.splits import Splits, check_splits, make_splits
 from irtaudit.data.trials import refuse_counts
 from irtaudit.dif.audit import COMPARISON, compare_groups
 from irtaudit.dif.groups import Groups
@@ -55,11 +56,11 @@ from irtaudit.dimensionality.sweep import Cut, check_cut_offs
 from irtaudit.dimensionality.tables import correlations_table
 from irtaudit.dimensionality.trials import trial_notes
 from irtaudit.dimensionality.verdict import Verdict, check_challengers
-from irtaudit.errors import DataError, FitError, PlanError
-from irtaudit.irt.presets import get_preset
+from irtaudit.errors import DataError, FitError, PlanError, check_kind, check_whole
+from irtaudit.irt.presets import MOST_RESTARTS, get_preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
-from irtaudit.words import counted
+from irtaudit.words import counted, panel_size
 
 KIND = "audit"
 SEED = 2026
@@ -140,7 +141,7 @@ class AuditResult:
     left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        size = f"{self.matrix.n_subjects} subjects x {self.matrix.n_items} items"
+        size = panel_size(self.matrix.n_subjects, self.matrix.n_items, "subject")
         models = counted(len(self.fits), "model")
         return f"AuditResult({self.claim!r}: {self.verdict.word}, {size}, {models})"
 
@@ -231,6 +232,15 @@ def run_audit(
     from irtaudit.irt.fit import fit_all
 
     started = time.monotonic()
+    check_matrix(matrix)
+    seed, n_restarts = check_whole("seed", seed), check_whole("n_restarts", n_restarts, 1, MOST_RESTARTS)
+    if splits is not None:
+        check_splits(splits)
+    for what, given in (("models", models), ("factors", factors), ("challengers", challengers)):
+        if given is not None:
+            check_kind(what, given, (list, tuple), "a list of names")
+    out = None if out is None else as_path("out", out)
+    check_kind("claim", claim, str, "the reading under test, in words")
     if not claim.strip():
         raise PlanError("The reading under test is blank; say it in words: Score = one ability.")
     if groups:
@@ -468,7 +478,7 @@ def _too_few_for(matrix: ResponseMatrix, left_out: Sequence[str]) -> list[str]:
     if not left_out:
         return []
     return [
-        f"{matrix.n_subjects} models x {matrix.n_items} items are too few for {' and '.join(left_out)}, "
+        f"{panel_size(matrix.n_subjects, matrix.n_items)} are too few for {' and '.join(left_out)}, "
         "which an audit compares by default: left out, as a model needs more models and items than it has "
         "dimensions"
     ]
@@ -487,7 +497,7 @@ def _small(matrix: ResponseMatrix) -> list[str]:
     if matrix.n_subjects >= SMALL_POOL and matrix.n_items >= SMALL_TEST:
         return []
     return [
-        f"{matrix.n_subjects} models x {matrix.n_items} items are a small panel: expect wide intervals, and "
+        f"{panel_size(matrix.n_subjects, matrix.n_items)} are a small panel: expect wide intervals, and "
         "most questions to stay open"
     ]
 

@@ -39,6 +39,7 @@ from irtaudit.irt.presets import get_preset
 from irtaudit.report.export import figure_files, json_text, plain
 from irtaudit.report.page import write_report
 from irtaudit.report.section import Section
+from irtaudit.words import panel_size
 
 SCHEMA_VERSION = 1
 SWEEP_COLUMNS = {
@@ -290,7 +291,7 @@ def write_dif(
     matrix = screened.matrix
     holds_for = {
         "Groups": groups_in_words(found),
-        "Data": f"{matrix.source or 'responses'}: {matrix.n_subjects} models x {matrix.n_items} items, "
+        "Data": f"{matrix.source or 'responses'}: {panel_size(matrix.n_subjects, matrix.n_items)}, "
         f"sha256 {matrix.sha256[:16]}…",
         "Version": f"irtaudit {__version__}",
     }

@@ -25,3 +25,8 @@ def by_number(n: int, one: str, several: str) -> str:
 def percent(share: float) -> str:
     """A share in per cent, by three significant digits: "97.5 %", "80 %"."""
     return f"{100 * share:.3g} %"
+
+
+def panel_size(n_subjects: int, n_items: int, subject: str = "model") -> str:
+    """Size of a matrix of responses: "81 models x 398 items", "1 model x 1 item"."""
+    return f"{counted(n_subjects, subject)} x {counted(n_items, 'item')}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irtaudit.words import by_number, counted, percent
+from irtaudit.words import by_number, counted, panel_size, percent
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ def test_a_share_is_rounded_so_that_a_threshold_is_not_met_by_rounding(share, wo
 
 def test_verbs_go_with_their_number():
     assert [by_number(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
+
+
+def test_a_panel_of_one_is_no_plural():
+    assert panel_size(3, 1) == "3 models x 1 item"
+    assert panel_size(1, 3, "subject") == "1 subject x 3 items"

@@ -16,6 +16,7 @@ import click
 
 from irtaudit.cli import keeps_work
 from irtaudit.cli.reading import PLACE, WORDS, reading_options
+from irtaudit.words import panel_size
 
 if TYPE_CHECKING:
     from irtaudit.audit import AuditResult, Progress
@@ -330,7 +331,7 @@ def _tell(result: AuditResult, report: Path) -> None:
             f"irtaudit: deviation from the plan: {one.key} is {one.used!r}, not {one.planned!r}", err=True
         )
     if result.left_out:
-        few = f"{result.matrix.n_subjects} models x {result.matrix.n_items} items"
+        few = panel_size(result.matrix.n_subjects, result.matrix.n_items)
         click.echo(f"irtaudit: note: {few} are too few for {', '.join(result.left_out)}: left out", err=True)
     for name, fit in {**result.fits, **result.full}.items():
         for note in fit.warnings:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from irtaudit.cli.reading import PLACE
+from irtaudit.words import counted
 
 if TYPE_CHECKING:
     from irtaudit.dimensionality.published import TableCheck
@@ -70,8 +71,13 @@ def _tell(found: TableCheck) -> None:
         click.echo(f"{click.style(row['model'], bold=True)}: note, not flagged: {lower_sentence(row)}")
     counts = found.findings["finding"].value_counts()
     click.echo(
-        f"{n} models: {counts.get('failed fit', 0)} failed fits, {counts.get('overfit', 0)} overfits, "
-        f"{len(found.criteria)} criteria that differ from their counts."
+        f"{counted(n, 'model')}: {counted(counts.get('failed fit', 0), 'failed fit')}, "
+        f"{counted(counts.get('overfit', 0), 'overfit')}, "
+        + counted(
+            len(found.criteria),
+            "criterion that differs from its counts.",
+            "criteria that differ from their counts.",
+        )
     )
     for line in _basis(found):
         click.echo(f"  {line}")

@@ -37,6 +37,7 @@ def command(source: Path, destination: Path, format: str | None, force: bool, **
     from irtaudit.data.outputs import check_file
     from irtaudit.data.read import read_responses
     from irtaudit.data.write import write_responses
+    from irtaudit.words import panel_size
 
     check_file(destination, force=force)
     matrix = read_responses(source, **given(reading))
@@ -45,6 +46,6 @@ def command(source: Path, destination: Path, format: str | None, force: bool, **
         click.echo(f"irtaudit: note: {note}", err=True)
     n, what = int(matrix.totals()[1]), "responses" if matrix.trials is None else "trials"
     click.echo(
-        f"{destination}: {written}, {matrix.n_subjects} subjects x {matrix.n_items} items, "
+        f"{destination}: {written}, {panel_size(matrix.n_subjects, matrix.n_items, 'subject')}, "
         f"{n} {what}, data sha256 {matrix.sha256}"
     )

@@ -11,6 +11,7 @@ from scipy import stats
 
 from irtaudit.data.responses import ResponseMatrix, check_matrix, listed
 from irtaudit.errors import DataError, check_kind, check_whole
+from irtaudit.words import panel_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,10 @@ def screen(matrix: ResponseMatrix) -> Screened:
         if not reasons:
             break
     if not (subjects.any() and items.any()):
+        size = panel_size(matrix.n_subjects, matrix.n_items, "subject")
         raise DataError(
-            f"screening leaves nothing of {matrix.n_subjects} subjects x {matrix.n_items} items: every item "
-            "is empty or has the same response from every subject"
+            f"screening leaves nothing of {size}: every item is empty or has the same response from every "
+            "subject"
         )
     frame = pd.DataFrame(dropped, columns=["axis", "name", "reason"], dtype=object)
     return Screened(matrix.select(subjects=subjects, items=items), frame)

@@ -284,7 +284,7 @@ def _single(whole: DifResult, part: DifResult) -> Section:
         f"{'the clearest flag' if first['flagged_by'] else 'which comes closest to a flag'}: "
         "a curve per group, and the shares observed within ability bands. Without DIF the curves coincide.",
     )
-    n_flagged = strongest["item"].nunique()
+    n_flagged, testable = strongest["item"].nunique(), part.flags["n_testable"].max()
     return Section(
         place="evidence",
         title=heading(whole, part, "DIF under the single score"),
@@ -296,10 +296,10 @@ def _single(whole: DifResult, part: DifResult) -> Section:
         formats=_named_formats(part),
         caption="Every flag of any screen over all items together, clearest first.",
         how=_how(part),
-        otherwise=f"Differences that stay below what the largest of {part.flags['n_items'].max()} items "
+        otherwise=f"Differences that stay below what the largest of {testable} testable items "
         "reaches by chance in one simulated audit of twenty."
         if n_flagged
-        else f"A difference larger than what the largest of {part.flags['n_items'].max()} items reaches by "
+        else f"A difference larger than what the largest of {testable} testable items reaches by "
         "chance in one simulated audit of twenty.",
     )
 

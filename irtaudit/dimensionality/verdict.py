@@ -38,7 +38,7 @@ from irtaudit.dimensionality.compare import Comparison, check_one_dimension, str
 from irtaudit.dimensionality.labels import short_label
 from irtaudit.errors import PlanError, check_kind
 from irtaudit.stats.resampling import Interval, joint_intervals
-from irtaudit.words import counted, percent
+from irtaudit.words import by_number, counted, percent
 
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -326,8 +326,11 @@ def _gain_state(gain: Interval, negligible: float) -> tuple[str, str]:
 
 
 def _count(n: int, evidence: pd.DataFrame, failed: Sequence[str], what: str) -> str:
-    counted = f"{n} of {len(evidence)} have their {what}" if len(evidence) else "there is no sound fit of one"
-    return counted + (f"; failed fits: {', '.join(failed)}" if failed else "")
+    said = "there is no sound fit of one"
+    if len(evidence):
+        said = f"{n} of {len(evidence)} {by_number(n, 'has its', 'have their')} {what}"
+    fits = by_number(len(failed), "failed fit", "failed fits")
+    return said + (f"; {fits}: {', '.join(failed)}" if failed else "")
 
 
 def _cluster_state(above: pd.DataFrame, families: bool) -> tuple[str, str]:

@@ -53,6 +53,14 @@ def test_a_lower_training_likelihood_alone_is_a_note_and_ends_with_code_0(run, t
     assert [row["model"] for row in told["lower_likelihoods"]] == ["confirmatory_3d_3pl"]
 
 
+def test_one_finding_is_counted_as_one(run, tmp_path):
+    table = pd.read_csv(PUBLISHED)
+    table[table["model"].isin(["unidimensional_1pl", "unidimensional_2pl"])].to_csv(
+        tmp_path / "one.csv", index=False
+    )
+    assert "2 models: 1 failed fit, 0 overfits, 0 criteria that differ" in run(tmp_path / "one.csv")[1]
+
+
 def test_help_says_the_rule_that_is_applied(run):
     said = " ".join(run("--help")[1].split())
     assert "and the held-out log-loss worse by more than twice the larger SD" in said

@@ -143,6 +143,15 @@ def test_flags_say_what_families_leave_of_them(found, kept, said):
     assert card.claim.endswith(f"; {said} when families of models are allowed for.")
 
 
+def test_the_single_score_speaks_of_one_number_of_items(found):
+    flags = found.flags.assign(n_testable=found.flags["n_testable"] - 3)
+    fewer = replace(found, flags=flags)
+    n = flags.loc[flags["scope"] == SINGLE, "n_testable"].max()
+    card = by_title(present(fewer))["DIF under the single score"]
+    assert f"of {n} testable items" in card.claim
+    assert f"the largest of {n} testable items" in card.otherwise
+
+
 def test_bands_in_which_one_group_stands_alone_are_a_limit(found):
     assert not any("stand alone" in limit for limit in limits(found))
     apart = panel(24, sizes=(15, 15, 0), n_items=20, difference=12.0)

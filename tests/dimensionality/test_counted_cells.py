@@ -174,6 +174,16 @@ def test_dispersion_is_one_of_independent_trials_and_their_number_of_alike_ones(
     assert "too narrow" not in " ".join(trial_notes(matrix, full))
 
 
+@pytest.mark.parametrize(
+    ("trials", "words"),
+    [([3, 3], "2 cells count 3 trials each"), ([1, 3], "2 cells count 1 to 3 trials each")],
+)
+def test_equal_numbers_of_trials_are_told_once(trials: list[int], words: str) -> None:
+    shares = np.array([[0.0, 1.0]])
+    cells = ResponseMatrix.from_array(shares, trials=np.array([trials]))
+    assert trial_notes(cells, None)[0].startswith(words)
+
+
 def test_single_responses_have_nothing_to_note(full: FitResult) -> None:
     single = ResponseMatrix.from_array(np.eye(4))
     assert trial_notes(single, full) == []

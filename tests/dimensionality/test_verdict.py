@@ -205,7 +205,7 @@ def test_failed_challengers_are_said_to_have_failed():
     assert (alone.word, len(alone.evidence)) == ("inconclusive", 0)
     assert "Every model with more than one dimension failed to fit (3 free dimensions)" in alone.because
     assert "fit succeeds" in alone.what_would_change
-    assert "failed fits: exploratory_3d_2pl" in alone.conditions["detail"].iloc[1]
+    assert "failed fit: exploratory_3d_2pl" in alone.conditions["detail"].iloc[1]
     partly = judge(panel(0.1, {"confirmatory_kind_2pl": NOTHING}, extra=[lost]), power=0.99)
     assert "The fit of 3 free dimensions failed" in partly.because
     assert "A fit of 3 free dimensions that succeeds" in partly.what_would_change
