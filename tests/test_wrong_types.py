@@ -105,6 +105,48 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "result is None; expected an AuditResult",
     ),
     "run_audit": (lambda: ia.run_audit(CELLS), ia.DataError, "matrix is a ndarray"),
+    "run_audit: one model": (
+        lambda: ia.run_audit(MATRIX, models="unidimensional_2pl"),
+        ia.PlanError,
+        "models is",
+    ),
+    "run_audit: factors": (
+        lambda: ia.run_audit(MATRIX, factors="kind"),
+        ia.PlanError,
+        "factors is 'kind'; exp",
+    ),
+    "run_audit: claim": (
+        lambda: ia.run_audit(MATRIX, claim=None),
+        ia.PlanError,
+        "claim is None; expected the r",
+    ),
+    "run_audit: splits": (
+        lambda: ia.run_audit(MATRIX, splits=5),
+        ia.PlanError,
+        "splits is 5; expected Splits",
+    ),
+    "run_audit: seed": (
+        lambda: ia.run_audit(MATRIX, seed=True),
+        ia.PlanError,
+        "seed is True; expected a whole",
+    ),
+    "run_audit: restarts": (lambda: ia.run_audit(MATRIX, n_restarts=0), ia.PlanError, "n_restarts is 0; exp"),
+    "run_audit: preset": (
+        lambda: ia.run_audit(MATRIX, preset=[]),
+        ia.PlanError,
+        r"preset is \[\]; expected pap",
+    ),
+    "run_audit: out": (lambda: ia.run_audit(MATRIX, out=3), ia.PlanError, "out is 3; expected the path"),
+    "audit_dif: levels": (
+        lambda: ia.audit_dif(MATRIX, group="kind", levels="ab"),
+        ia.PlanError,
+        "levels is 'ab'; expected two values",
+    ),
+    "audit_dif: fit": (
+        lambda: ia.audit_dif(MATRIX, MATRIX, group="kind", levels=("a", "b")),
+        ia.PlanError,
+        "fit is ResponseMatrix.*; expected what irtaudit.fit returns",
+    ),
     "audit_dif": (
         lambda: ia.audit_dif(CELLS, group="kind", levels=("a", "b")),
         ia.DataError,
