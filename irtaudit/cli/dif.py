@@ -11,7 +11,7 @@ import click
 
 from irtaudit.cli import keeps_work
 from irtaudit.cli.audit import PRESETS, progress_bars, reproducing_command
-from irtaudit.cli.reading import PLACE, WORDS, given, reading_options, size_option
+from irtaudit.cli.reading import PLACE, WORDS, Number, given, reading_options, size_option
 
 if TYPE_CHECKING:
     from irtaudit.audit import Progress
@@ -68,7 +68,7 @@ SCREENS = ("mh", "logistic", "mh_z", "score", "logistic_nonuniform")
 @click.option("--purify", is_flag=True, help="Match on items that are not flagged themselves.")
 @click.option("--rematch", is_flag=True, help="Estimate abilities anew in every simulated matrix.")
 @click.option(
-    "--penalty", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of the logistic screens."
+    "--penalty", type=Number(min=0), default=1.0, show_default=True, help="Of the logistic screens."
 )
 @click.option(
     "--simulations",

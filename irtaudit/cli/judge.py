@@ -19,7 +19,9 @@ def command() -> None:
 @click.argument("audit", metavar="AUDIT", type=PLACE)
 @click.argument("labels", metavar="LABELS", type=PLACE)
 @click.option("--out", type=PLACE, help="Folder for the tables.")
-@click.option("--seed", type=int, default=2026, show_default=True, help="Seed of the bootstrap.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=2026, show_default=True, help="Seed of the bootstrap."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers for programs.")
 def calibrate(audit: Path, labels: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """Compare the calls in AUDIT with the human labels in LABELS.

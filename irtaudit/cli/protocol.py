@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irtaudit.cli import keeps_work
-from irtaudit.cli.reading import PLACE, WORDS
+from irtaudit.cli.reading import PLACE, WORDS, Number
 
 if TYPE_CHECKING:
     from irtaudit.protocol.audit import ProtocolAudit
@@ -51,15 +51,15 @@ READING = "The scores show the intended capability"
 @click.option(
     "--base-url", help="Server of the judge openai; otherwise OPENAI_BASE_URL. Key: OPENAI_API_KEY."
 )
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=120.0, help="Seconds for one answer.")
+@click.option("--timeout", type=Number(min=0.1), default=120.0, help="Seconds for one answer.")
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Runs judged at a time.  [default: 1; 4 over a network]"
 )
 @click.option("--max-requests", type=click.IntRange(min=1), help="Stop asking after so many requests.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop asking after so many tokens.")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Stop asking at this cost; needs the prices.")
-@click.option("--price-in", type=click.FloatRange(min=0), help="Price of a million tokens of input.")
-@click.option("--price-out", type=click.FloatRange(min=0), help="Price of a million tokens of output.")
+@click.option("--max-cost", type=Number(min=0), help="Stop asking at this cost; needs the prices.")
+@click.option("--price-in", type=Number(min=0), help="Price of a million tokens of input.")
+@click.option("--price-out", type=Number(min=0), help="Price of a million tokens of output.")
 @click.option(
     "--interval",
     type=click.Choice(["wilson", "clopper-pearson"]),
@@ -69,7 +69,7 @@ READING = "The scores show the intended capability"
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.05,
     show_default=True,
     help="Share of misleading scores that the reading can bear.",
@@ -86,7 +86,11 @@ READING = "The scores show the intended capability"
 )
 @click.option("--labels", type=PLACE, help="Human labels (CSV) to hold the calls against.")
 @click.option(
-    "--seed", type=int, default=2026, show_default=True, help="Seed of the probe and of bootstraps."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=2026,
+    show_default=True,
+    help="Seed of the probe and of bootstraps.",
 )
 @click.option("--quiet", is_flag=True, help="Print the verdict alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary for programs.")
