@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from irtaudit.cli.reading import PLACE
+from irtaudit.cli.reading import PLACE, Number
 from irtaudit.words import counted
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 @click.argument("table", metavar="TABLE", type=PLACE)
 @click.option(
     "--sd",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="NATS",
     help="SD of log-loss over splits, for a table without the column log_loss_sd; default .01.",
 )
 @click.option(
     "--responses",
-    type=click.FloatRange(min=2),
+    type=Number(min=2),
     metavar="N",
     help="Training responses behind BIC, for a table without train_cells; default: what its BIC imply.",
 )

@@ -28,13 +28,12 @@ def _numbers(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[st
 EVERY = [
     one
     for name in COMMANDS
-    if name != "check-table"  # not covered here
     for one in _numbers(main.get_command(click.Context(main), name), (name,))  # type: ignore[arg-type]  # it is there
 ]
 
 
 def test_the_options_are_found() -> None:
-    assert {("saturation", "--threshold"), ("export", "--share"), ("dif", "--penalty")} <= set(EVERY)
+    assert {("saturation", "--threshold"), ("export", "--share"), ("check-table", "--sd")} <= set(EVERY)
 
 
 @pytest.mark.parametrize(("command", "option"), EVERY, ids=[" ".join(one) for one in EVERY])
