@@ -104,7 +104,8 @@ def load_fit(path: str | Path) -> FitResult:
 
 def _assembled(arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> FitResult:
     _check_names("header", header, ("format", "spec", "preset", *_PLAIN, *_FRAMES), optional=_LATER)
-    _check_names("groups of arrays", {name.partition("/")[0] for name in arrays}, ("elbo_path", *_GROUPS))
+    groups = {name.partition("/")[0] for name in arrays}
+    _check_names("groups of arrays", groups, ("elbo_path",), optional=_GROUPS)  # without hypers: no group
     grouped: dict[str, Any] = {group: {} for group in _GROUPS}
     for name, array in arrays.items():
         group, _, site = name.partition("/")

@@ -14,7 +14,7 @@ from panels import PAIRS, random_matrix
 
 from irtaudit.data.splits import make_splits
 from irtaudit.errors import DataError, StorageError
-from irtaudit.irt.fit import fit
+from irtaudit.irt.fit import fit, fit_all
 from irtaudit.irt.presets import Preset
 from irtaudit.irt.result import FitResult
 from irtaudit.irt.saved import load_fit, save_fit
@@ -57,6 +57,21 @@ def test_a_result_survives_the_disk(fitted: FitResult, tmp_path: Path) -> None:
     for frame in ("restarts", "heldout", "abilities", "item_parameters", "factor_correlations"):
         pd.testing.assert_frame_equal(getattr(again, frame), getattr(fitted, frame), check_exact=True)
     np.testing.assert_array_equal(again.probabilities(1, 2), fitted.probabilities(1, 2))
+
+
+@pytest.mark.parametrize("priors", ["hierarchical", "paper"])
+@pytest.mark.parametrize("family", ["1pl", "2pl", "3pl"])
+def test_every_kind_of_model_survives_the_disk(family: Any, priors: Any, tmp_path: Path) -> None:
+    matrix = random_matrix(12, 9)
+    specs = [
+        ModelSpec.unidimensional(family, priors=priors),
+        ModelSpec.confirmatory(family, PAIRS, priors=priors),
+        *([ModelSpec.exploratory(family, 2, priors=priors)] if family != "1pl" else []),
+    ]
+    for fitted in fit_all(matrix, specs, n_restarts=1, preset=TINY, workers=1).values():
+        again = load_fit(save_fit(fitted, tmp_path / "fit.safetensors"))
+        assert (again.spec, again.heldout.shape) == (fitted.spec, (0, 4))
+        pd.testing.assert_frame_equal(again.item_parameters, fitted.item_parameters, check_exact=True)
 
 
 def test_damage_is_refused_wherever_it_is(fitted: FitResult, tmp_path: Path) -> None:
