@@ -12,6 +12,8 @@ from markupsafe import Markup, escape
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 # Breaks that would leave a sign alone: before a per cent sign, within "p = .03".
 _BOUND = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<] ?[\d.])|(?<=\bp [=<]) (?=[\d.])")
+_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
+_LONG = re.compile(r"\w{21,}")  # names longer than fit on a line beside anything
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 
 
@@ -21,13 +23,13 @@ def printable(text: object) -> str:
 
 
 def typeset(text: object) -> str:
-    """The printable text with "5 %" and "p = .03" kept on one line each."""
-    return _BOUND.sub("\N{NO-BREAK SPACE}", printable(text))
+    """The printable text with true minus signs, and "5 %" and "p = .03" kept on one line each."""
+    return _BOUND.sub("\N{NO-BREAK SPACE}", _MINUS.sub("\N{MINUS SIGN}", printable(text)))
 
 
 def prose(text: object) -> Markup:
     """The typeset text as markup, in which a long name may break after each of its underscores."""
-    return Markup(re.sub(r"(?<=\w)_(?=\w)", "_<wbr>", escape(typeset(text))))
+    return Markup(_LONG.sub(lambda name: re.sub(r"\B_\B", "_<wbr>", name[0]), escape(typeset(text))))
 
 
 def csv_text(frame: pd.DataFrame) -> str:

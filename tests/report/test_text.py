@@ -66,9 +66,13 @@ def test_signs_stay_with_their_numbers():
     assert typeset("95 % of 5 % (p = .03), p < 0.05") == (
         f"95{nbsp}% of 5{nbsp}% (p{nbsp}={nbsp}.03), p{nbsp}<{nbsp}0.05"
     )
+    minus = "\N{MINUS SIGN}"
+    assert typeset("(-1,212.4 against -3) -x a-1 -1") == f"({minus}1,212.4 against {minus}3) -x a-1 {minus}1"
+    assert typeset("-1") == "-1"  # a name
     assert typeset("map = 3, up % x, p = q") == "map = 3, up % x, p = q"
 
 
 def test_long_names_may_break_after_an_underscore_and_are_escaped():
     assert prose("confirmatory_category_2pl") == "confirmatory_<wbr>category_<wbr>2pl"
     assert prose("_a <b> c_") == "_a &lt;b&gt; c_"
+    assert prose("unidimensional_2pl") == "unidimensional_2pl"
