@@ -38,7 +38,12 @@ def made_up(spec: ModelSpec, seed: int = 0) -> FitResult:
     rng, layout = np.random.default_rng(seed), Layout(spec, N_SUBJECTS, N_ITEMS)
     shapes = {name: (1, 1, size) for name, size in layout.sizes.items()}
     shapes["theta"] = (1, 1, N_SUBJECTS, spec.dims)
-    restarts = pd.DataFrame({"split": ["all"], "restart": [0], "selected": [True]})
+    ends = {"correlation": (spec.dims, spec.dims), "dim": (spec.dims,)}
+    hypers = {one.name: ends.get(one.support, ends.get(str(one.plate), ())) for one in layout.hypers}
+    scores = ("train_log_lik", "elbo", "log_loss", "brier", "epochs", "stop_reason", "retries", "elbo_best")
+    restarts = pd.DataFrame(
+        {"split": ["all"], "restart": [0], "selected": [True]} | dict.fromkeys(scores, 0.0)
+    )
     return FitResult(
         spec=spec,
         subjects=SUBJECTS,
@@ -47,7 +52,7 @@ def made_up(spec: ModelSpec, seed: int = 0) -> FitResult:
         train_cells=(N_SUBJECTS * N_ITEMS,),
         means={name: rng.normal(0, 0.8, shape) for name, shape in shapes.items()},
         sds={name: rng.uniform(0.1, 0.4, shape) for name, shape in shapes.items()},
-        hypers={},
+        hypers={name: rng.random((1, 1, *end)) for name, end in hypers.items()},
         restarts=restarts,
         heldout=pd.DataFrame(columns=["split", "log_loss", "log_loss_predictive", "brier"]),
         elbo_path=np.zeros((1, 1, 1)),
