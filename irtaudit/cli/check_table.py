@@ -88,7 +88,7 @@ def _basis(found: TableCheck) -> list[str]:
     lines = []
     if found.sd is not None:
         lines.append(
-            f"No SDs in the table: a log-loss is worse when it is by more than {2 * found.sd:g} nats."
+            f"Where the table gives no SD, a log-loss is worse when it is by more than {2 * found.sd:g} nats."
         )
     if "aic_recomputed" not in found.table:
         lines.append("No fitted_quantities in the table: AIC and BIC were not recomputed.")

@@ -365,7 +365,7 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
         xlabel="Gain in held-out log-loss over one dimension, nats per response",
         alt=claim,
         caption="Right of zero: the model with several dimensions predicts better. Right of the margin: by "
-        "enough to matter. The lines are intervals that hold jointly at 95 %.",
+        "enough to matter. The lines are 95 % intervals, widened for the number of models that could be above it.",
     )
     return [
         Section(
@@ -388,7 +388,7 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
             columns=COLUMNS | ALONE,
             formats=FORMATS | {"sd": ".4f", "min": ".4f", "max": ".4f"},
             caption=f"Every model against {verdict.best}. Each interval is for its comparison alone, and so "
-            "narrower than those of the figure and the sentences, which hold jointly.",
+            "narrower than those of the figure and the sentences, which allow for the number of models.",
             file="paired.csv",
         )
     ]

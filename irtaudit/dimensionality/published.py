@@ -19,6 +19,7 @@ from irtaudit.data.tables import parse_table
 from irtaudit.dimensionality.counts import aic, bic
 from irtaudit.dimensionality.nested import lower_alone, nested_findings
 from irtaudit.errors import DataError
+from irtaudit.irt.spec import MAX_DIMS
 from irtaudit.words import counted
 
 REQUIRED = ("model", "family", "structure", "dims", "log_loss", "train_log_lik")
@@ -34,6 +35,14 @@ SYNONYMS = {"rasch": "1pl"}
 AT_MOST_0 = {"train_log_lik": "was the minus sign lost, or is it minus the log-likelihood, or twice that?"}
 AT_LEAST_0 = {"log_loss": "is it a log-likelihood?", "log_loss_sd": "an SD has no sign"}
 """What has one sign whatever the data, as no probability is above 1; and what may have happened to it."""
+RANGES = {COUNTS: (0, 1e12), RESPONSES: (1, 1e15), "aic": (-1e15, 1e15), "bic": (-1e15, 1e15)}
+"""What a table of real responses could hold; beyond it lies a slip of the pen, and numbers overflow."""
+DIMS = {
+    "unidimensional": (1, 1),
+    "exploratory": (2, MAX_DIMS),
+    "confirmatory": (1, MAX_DIMS),
+    "baseline": (0, 0),
+}
 AS_PRINTED = {"\N{MINUS SIGN}": "-", r"(?<=\d),(?=\d{3}(?!\d))": ""}
 """How papers print numbers: a typographic minus, commas between thousands."""
 
@@ -55,7 +64,7 @@ class TableCheck:
         One row per printed AIC or BIC that the counts do not reproduce within rounding: ``model``,
         ``criterion``, ``printed``, ``recomputed``.
     sd : float or None
-        The SD of log-loss that was assumed; None: the table gives its own.
+        The SD of log-loss that was assumed where the table gives none; None: it gives all.
     responses : float or None
         Number of training responses that BIC was recomputed with; None: not recomputed.
     responses_from : str
@@ -106,7 +115,7 @@ def check_table(
         cells; ``train_log_lik``. Optional: ``log_loss_sd`` over splits, ``fitted_quantities``,
         ``train_cells`` (training responses), ``aic``, ``bic``.
     sd : float, optional
-        SD of log-loss over splits for a table without ``log_loss_sd``; default `ASSUMED_SD`.
+        SD of log-loss over splits for models without ``log_loss_sd``; default `ASSUMED_SD`.
     responses : float, optional
         Number of training responses for a table without ``train_cells``; default the one that the printed
         BIC imply.
@@ -118,14 +127,14 @@ def check_table(
     Raises
     ------
     DataError
-        When a column is missing, a name repeats, or a cell is not what its column holds: no number, or one
-        of the wrong sign.
+        When a column is missing or there twice, a name is blank or repeats, or a cell is not what its column
+        holds: no number, or one that it cannot be.
     """
     checked = _checked(table)
-    assumed = None
-    if "log_loss_sd" not in checked:
+    assumed, sds = None, checked.get("log_loss_sd", pd.Series(np.nan, checked.index))
+    if sds.isna().any():
         assumed = ASSUMED_SD if sd is None else sd
-        checked = checked.assign(log_loss_sd=assumed)
+        checked = checked.assign(log_loss_sd=sds.fillna(assumed))
     n, source = _responses(checked, responses)
     checked, criteria = _recomputed(checked, n)
     findings, lower = _nested(checked)
@@ -156,6 +165,9 @@ def _rule_name(row: pd.Series) -> str:
 def _checked(table: pd.DataFrame) -> pd.DataFrame:
     """The table with numbers as numbers, families and structures in their own spelling."""
     given = table.rename(columns=lambda name: str(name).strip().lower())
+    twice = given.columns[given.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"the table has column {twice[0]!r} twice; expected each once")
     lacking = [name for name in REQUIRED if name not in given and name != "structure"]
     if lacking:
         raise DataError(
@@ -163,6 +175,9 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
             f"(found: {', '.join(map(str, table.columns))})"
         )
     text = {"model": given["model"].astype(str).str.strip()}
+    blank = np.flatnonzero(given["model"].isna() | (text["model"] == ""))
+    if len(blank):
+        raise DataError(f"column 'model', row {blank[0] + 1}: no name; expected one in every row")
     text["family"] = given["family"].astype(str).str.strip().str.lower().replace(SYNONYMS)
     text["structure"] = _structures(given, text["model"])
     baseline = text["structure"] == "baseline"
@@ -172,6 +187,18 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
     numbers = {name: _numbers(given, name, text["model"]) for name in numeric if name in given}
     for name, values in numbers.items():
         _require_sign(name, values, text["model"])
+        _require_range(name, values, *RANGES.get(name, (-np.inf, np.inf)), text["model"])
+    for structure, (least, most) in DIMS.items():
+        of_it = text["structure"] == structure
+        _require_range(
+            "dims",
+            numbers["dims"].where(of_it),
+            least,
+            most,
+            text["model"],
+            whole=True,
+            what=f" in {structure} rows",
+        )
     checked = given.assign(**text, **numbers)
     names = pd.Series([_rule_name(row) for _, row in checked.iterrows()], dtype=object)
     if names.duplicated().any():
@@ -219,6 +246,28 @@ def _require_sign(column: str, numbers: pd.Series, models: pd.Series) -> None:
         )
 
 
+def _require_range(
+    column: str,
+    numbers: pd.Series,
+    least: float,
+    most: float,
+    models: pd.Series,
+    *,
+    whole: bool = False,
+    what: str = "",
+) -> None:
+    wrong = np.flatnonzero(
+        (numbers < least) | (numbers > most) | ((numbers % 1 != 0) & numbers.notna() & whole)
+    )
+    if len(wrong):
+        row = wrong[0]
+        span = f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
+        raise DataError(
+            f"column {column!r}, row {row + 1}, model {models.iloc[row]!r}: found {numbers.iloc[row]:,g}, "
+            f"expected {'a whole number, ' if whole and least < most else ''}{span}{what}"
+        )
+
+
 # AIC and BIC ------------------------------------------------------------------------------------------
 
 
@@ -230,8 +279,13 @@ def _responses(table: pd.DataFrame, given: float | None) -> tuple[float | None, 
         return float(table[RESPONSES].mean()), f"column {RESPONSES}"
     if COUNTS not in table or "bic" not in table or table["bic"].isna().all():
         return None, ""
-    implied = np.exp(((table["bic"] + 2 * table["train_log_lik"]) / table[COUNTS]).to_numpy(float))
-    return float(np.round(np.nanmedian(implied))), "implied by the printed BIC (median over models)"
+    counts = table[COUNTS].where(table[COUNTS] > 0)
+    with np.errstate(over="ignore"):
+        implied = np.exp(((table["bic"] + 2 * table["train_log_lik"]) / counts).to_numpy(float))
+    implied = implied[np.isfinite(implied) & (implied >= 1)]
+    if not implied.size:
+        return None, ""
+    return float(np.round(np.median(implied))), "implied by the printed BIC (median over models)"
 
 
 def _recomputed(table: pd.DataFrame, n: float | None) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -206,7 +206,7 @@ def _models(matrix: ResponseMatrix, columns: Sequence[str], grid: Grid) -> list[
         *(f"  {toml_text(name)}," for name in names),
         "]",
         "# Which of them could show that one dimension is too few. Default: every confirmatory one, and",
-        "# exploratory ones up to four dimensions. More of them cost power: their intervals hold jointly.",
+        "# exploratory ones up to four dimensions. More of them cost power: intervals widen with them.",
         "# challengers = [" + ", ".join(map(toml_text, factors or ("exploratory_2d_2pl",))) + "]",
         *_followup(matrix.items, columns),
     ]

@@ -64,10 +64,10 @@ def corrected_interval(
     Were the held-out cells all that differs between splits, a variance v within them would make for one of
     ``v / (1 + test/train)`` between them, as they overlap by chance; v itself leaves room for the choice of
     training cells. The variance between splits is averaged with v, which counts for `SAMPLING_DF` degrees of
-    freedom, as empirical Bayes does with many variances of few degrees each (Smyth 2004). In
-    ``experiments/verdict`` (simulated) single intervals then hold the mean difference in .95 to 1.00 of panels
-    for models with as many dimensions as the responses have. Models with dimensions to spare differ more
-    between splits, by which of them they use: there it is .85 to .95.
+    freedom, as empirical Bayes does with many variances of few degrees each (Smyth 2004). On simulated panels
+    (``experiments/verdict``) single intervals then hold the mean difference in .95 to 1.00 of panels for
+    models with as many dimensions as the responses have. Models with dimensions to spare differ more between
+    splits, by which of them they use: there it is .85 to .95.
 
     References
     ----------
@@ -91,12 +91,12 @@ def corrected_interval(
 def joint_intervals(intervals: Sequence[Callable[[int], Interval]], threshold: float) -> list[Interval]:
     """Intervals that are read together: does any lie above a threshold?
 
-    Level is kept for that question, not for all the intervals at once: some limit that is above the
-    threshold by chance is what shall be rare. Each is corrected for the number of all (Bonferroni). One that is then wholly below the threshold is
-    settled and cannot be the one above, so the others are corrected for their own number only. With four
-    comparisons whose true values are at the threshold or anywhere below it, some lower limit is above it in
-    at most 2.6 % of simulated experiments, as 2.5 % are meant to be; comparisons that are far below do not
-    make the others harder to tell.
+    The level is kept for that question, not for all the intervals at once: a limit that lies above by chance
+    is what shall be rare. Each interval is corrected for the number of all (Bonferroni). One that is then
+    wholly below the threshold is settled and cannot be the one above, so the others are corrected for their
+    own number only. With four comparisons whose true values are at the threshold or anywhere below it, some
+    lower limit is above it in at most 2.6 % of simulated experiments, as 2.5 % are meant to be; comparisons
+    that are far below do not make the others harder to tell.
 
     Parameters
     ----------

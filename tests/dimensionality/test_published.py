@@ -153,3 +153,51 @@ def test_a_perfect_fit_is_possible(printed):
     found = check_table(table)
     assert (found.table["train_log_lik"] == 0).all()
     assert found.responses is None  # no BIC to imply it
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("dims", -2, "found -2, expected a whole number, 2 to"),
+        ("dims", 2.5, "whole number"),
+        ("dims", 1, "in exploratory rows"),
+        ("dims", 1e300, "whole number"),
+        ("train_cells", -5, "found -5, expected 1 to"),
+        ("fitted_quantities", -100, "found -100, expected 0 to"),
+        ("fitted_quantities", 1e308, "expected 0 to"),
+        ("bic", 1e300, "'bic', row 5"),
+        ("model", " ", "row 5: no name"),
+        ("model", None, "row 5: no name"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(printed, column, value, said):
+    rows = printed.reset_index(drop=True).astype(object)
+    assert rows.loc[4, "model"].startswith("exploratory")
+    if column not in rows:
+        rows[column] = 100
+    rows.loc[4, column] = value
+    with pytest.raises(DataError, match=said):
+        check_table(rows)
+
+
+def test_a_column_that_is_there_twice_is_refused(printed):
+    with pytest.raises(DataError, match="'model' twice"):
+        check_table(pd.concat([printed, printed["model"]], axis=1))
+
+
+def test_sds_that_are_missing_are_assumed(printed):
+    blank = printed.assign(log_loss_sd="")
+    found = check_table(blank)
+    assert found.sd == ASSUMED_SD
+    assert set(found.findings["model"]) == FAILED
+    one = printed.astype(object)
+    one.loc[0, "log_loss_sd"] = ""
+    assert check_table(one, sd=0.05).table["log_loss_sd"].tolist()[:2] == [
+        0.05,
+        float(printed["log_loss_sd"][1]),
+    ]
+
+
+def test_no_number_of_responses_is_implied_by_nonsense(printed):
+    counted = printed.drop(columns="train_cells", errors="ignore").assign(fitted_quantities=0, bic=100.0)
+    assert check_table(counted).responses is None
