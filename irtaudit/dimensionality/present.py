@@ -365,7 +365,8 @@ def _paired(comparison: Comparison, verdict: Verdict) -> list[Section]:
         xlabel="Gain in held-out log-loss over one dimension, nats per response",
         alt=claim,
         caption="Right of zero: the model with several dimensions predicts better. Right of the margin: by "
-        "enough to matter. The lines are 95 % intervals, widened for the number of models that could be above it.",
+        "enough to matter. The lines are 95 % intervals, widened for the number of models that could be "
+        "above it.",
     )
     return [
         Section(
