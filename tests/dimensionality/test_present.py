@@ -204,6 +204,14 @@ def test_no_evidence_is_called_no_evidence_where_nothing_exceeds_the_margin():
     assert not any("not evidence for one" in claim for claim in _limits(present(silent, decided)))
 
 
+def test_the_power_is_rounded_once():
+    silent = panel(0.1, {"confirmatory_kind_2pl": -0.02})
+    power = Power(0.975, 40, 0.8, "confirmatory_kind_2pl")
+    cards = _by_title(present(silent, judge(silent, power=power.power), power=power))
+    assert "In 39 of 40 simulated panels of this size (97.5 %)" in cards["Power of the verdict"].claim
+    assert "met: power 97.5 %, needed 80 %" in cards["The rule and its conditions"].facts.values()
+
+
 def test_missing_cells_and_small_factors_are_limits(matrix, full):
     cells = matrix.responses.copy()
     cells[:10, :12] = np.nan
