@@ -165,9 +165,9 @@ def _rule_name(row: pd.Series) -> str:
 def _checked(table: pd.DataFrame) -> pd.DataFrame:
     """The table with numbers as numbers, families and structures in their own spelling."""
     given = table.rename(columns=lambda name: str(name).strip().lower())
-    twice = given.columns[given.columns.duplicated()]
-    if len(twice):
-        raise DataError(f"the table has column {twice[0]!r} twice; expected each once")
+    repeated = given.columns[given.columns.duplicated()]
+    if len(repeated):
+        raise DataError(f"the table has column {repeated[0]!r} twice; expected each once")
     lacking = [name for name in REQUIRED if name not in given and name != "structure"]
     if lacking:
         raise DataError(
