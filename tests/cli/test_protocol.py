@@ -53,7 +53,8 @@ def test_the_demo_says_what_it_found_and_writes_everything(
 def test_the_report_leads_from_the_table_to_every_quoted_line(tmp_path: Path) -> None:
     irtaudit("protocol", "--demo", "--quiet", "--out", tmp_path)
     page = (tmp_path / "report.html").read_text()
-    targets = dict(re.findall(r'<th scope="row"><a href="#(fold-[\d-]+)">(?:<span class="long">)?([^<]+)<', page))
+    named = r'<th scope="row"><a href="#(fold-[\d-]+)">(?:<span class="long">)?([^<]+)<'
+    targets = dict(re.findall(named, page))
     assert set(targets.values()) >= {
         *("demo-repair", "demo-bandit", "demo-reading"),  # rows of the incidence table
         *("upstream-history", "readable-gold", "empty-artifact", "seed-brute-force", "topological-order"),
