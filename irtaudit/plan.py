@@ -24,7 +24,7 @@ P = TypeVar("P", bound="Plan")
 LONGEST = 200
 """Characters of a value that a message shows."""
 _REGISTRATION = re.compile(
-    r"https?://[^\s/?#.]+\.[^\s/?#]+([/?#]\S*)?|(doi:\s?)?10\.\d{4,9}(\.\d+)*/\S+", re.IGNORECASE
+    r"https?://[^\s/?#.]+\.[^\s/?#]+/+[^\s/?#]\S*|(doi:\s?)?10\.\d{4,9}(\.\d+)*/\S+", re.IGNORECASE
 )
 
 
@@ -48,8 +48,8 @@ class Plan(Part):
     reading : str
         The reading under test, in the user's words.
     registration : str
-        Where an independent registry holds this plan, if one does: its address (http or https) or DOI. Nobody
-        looks there: see `standing`.
+        Where an independent registry holds this plan, if one does: its address (http or https, with a path)
+        or DOI. Nobody looks there: see `standing`.
     seed : int
         Everything random derives from it.
     """
@@ -73,8 +73,8 @@ class Plan(Part):
     def _looked_up(cls, registration: str) -> str:
         if registration.strip() and not _REGISTRATION.fullmatch(registration.strip()):
             raise ValueError(
-                "expected where a registry holds this plan, its address (https://osf.io/...) or DOI "
-                '(10.17605/...), or "" where none does'
+                "expected where a registry holds this plan, its address with a path (https://osf.io/...) or "
+                'DOI (10.17605/...), or "" where none does'
             )
         return registration
 

@@ -135,7 +135,7 @@ def test_a_plan_without_a_registration_is_pre_specified(none: str) -> None:
     [
         "https://osf.io/abcde",
         "http://aspredicted.org/blind.php?x=7",
-        "HTTPS://OSF.IO",
+        "HTTPS://OSF.IO/ABCDE",
         "10.17605/OSF.IO/ABCDE",
         "doi:10.1000/182",
         "https://doi.org/10.17605/OSF.IO/ABCDE",
@@ -149,13 +149,15 @@ def test_a_plan_that_names_a_registration_is_preregistered_and_that_nobody_check
 
 @pytest.mark.parametrize(
     "text",
-    ["foo", "yes", "osf.io/abcde", "https://", "https://localhost/x", "https:// osf.io", "ftp://osf.io/x",
-     "javascript:alert(1)", "10.17605", "10.1/x", "see https://osf.io/abcde", "https://osf.io/a b"],
+    ["foo", "yes", "osf.io/abcde", "https://", "https://localhost/x", "https:// osf.io", "https://osf.io",
+     "https://osf.io/", "https://osf.io//", "https://osf.io?x=1", "https://osf.io/?x=1", "https://osf.io/#x",
+     "ftp://osf.io/x", "javascript:alert(1)", "10.17605", "10.1/x", "see https://osf.io/abcde",
+     "https://osf.io/a b"],
 )  # fmt: skip
 def test_a_registration_is_an_address_or_a_doi(text: str) -> None:
     with pytest.raises(PlanError, match="registration: found ") as refused:
         make_plan(BASE | {"registration": text}, TeaPlan)
-    assert "its address (https://osf.io/...) or DOI" in str(refused.value)
+    assert "its address with a path (https://osf.io/...) or DOI" in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["plain", 'quo"te', "back\\slash", "new\nline", "ümläut 漢", "\x7f", "\x01"])
