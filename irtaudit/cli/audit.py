@@ -230,7 +230,8 @@ def _changes(filed: IrtPlan, flags: Mapping[str, Any], folder: Path, demo: bool)
         for name, value in options.items()
     }
     changes = {key: str(value) if isinstance(value, Path) else value for key, value in changes.items()}
-    return changes | ({"models.names": [*names, *factors]} if given or factors else {})
+    added = [one for one in dict.fromkeys(factors) if one not in names]
+    return changes | ({"models.names": [*names, *added]} if given or factors else {})
 
 
 def _by_default(filed: IrtPlan, flags: Mapping[str, Any]) -> tuple[str, ...]:

@@ -170,6 +170,9 @@ class Models(Part):
 def _check_names(names: tuple[str, ...]) -> None:
     for name in names:
         _check_name(name)
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"names {', '.join(twice)} more than once; expected every model once")
     try:
         check_one_dimension(names)
     except PlanError as error:

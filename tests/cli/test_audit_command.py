@@ -165,7 +165,7 @@ def test_a_plan_says_what_is_asked(run, plan, files, tmp_path):
     followed = pd.read_csv(tmp_path / "planned" / "followups.csv")
     assert set(followed["followup"]) == {"without visual items"}
     flags = run(files / "wide.csv", "--items", files / "items.csv", "--models", "unidimensional_1pl", *QUICK,
-                "--factors", "kind", "--out", "by_flags", "--json")  # fmt: skip
+                "--factors", "kind", "--factors", "kind", "--out", "by_flags", "--json")  # fmt: skip
     by_flags = json.loads(flags.stdout)
     assert by_flags["comparison"] == told["comparison"]
     assert by_flags["plan"] is None
@@ -261,6 +261,10 @@ def test_scores_need_a_rule(run, files):
         ),
         (("wide.csv", "--cluster", "lab"), "'lab' to name families; nothing describes the subjects here."),
         (("wide.csv", "--models", "bidimensional"), "'bidimensional' is not a model name"),
+        (
+            ("wide.csv", "--models", "unidimensional_1pl,unidimensional_1pl"),
+            "names unidimensional_1pl more than once",
+        ),
         (("wide.csv", "--items", "mask.csv"), "mask.csv"),
         (("wide.csv", "--heldout", "items.csv"), "items.csv"),
         (("wide.csv", "--device", "abacus", *QUICK), "abacus"),

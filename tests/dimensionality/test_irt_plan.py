@@ -64,6 +64,10 @@ def test_the_paper_grid_is_that_of_the_printed_table():
         ({"models": {"names": ["bidimensional"]}}, "'bidimensional' is not a model name"),
         ({"models": {"names": ["exploratory_2d_1pl"]}}, "exploratory 1PL is not defined"),
         ({"models": {"names": []}}, "models.names"),
+        (
+            {"models": {"names": ["unidimensional_1pl", "unidimensional_2pl", "unidimensional_1pl"]}},
+            "names unidimensional_1pl more than once",
+        ),
         ({"models": {"challengers": ["exploratory_9d_2pl"]}}, "exploratory_9d_2pl, which names has not"),
         ({"model": {}}, "did you mean 'models'"),
         ({"fit": {"preset": "slow"}}, "fit.preset: found 'slow'"),
