@@ -688,7 +688,7 @@ def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | Non
         Section(
             place="evidence",
             title="Family resemblance",
-            claim=f"Resampled {over}, {short_label(row['challenger'])} {gain}: {holds}.",
+            claim=f"Resampled {over}, allowing {short_label(row['challenger'])} {gain}: {holds}.",
             how=f"{n}Bootstrap of whole families over all held-out responses, {N_DRAWS:,} draws; below "
             f"{FEW_CLUSTERS} families a t interval.",
             otherwise="A gain that a few related models bring would have an interval that includes 0.",

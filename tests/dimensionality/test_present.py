@@ -340,6 +340,9 @@ def test_families_and_power_are_cards_where_they_were_computed(matrix):
     power = Power(0.35, 40, 0.8, "3 random equal blocks of items")
     cards = _by_title(present(comparison, decided, matrix=matrix, family=None, power=power))
     assert "holds" in cards["Family resemblance"].claim
+    free = decided.evidence[decided.evidence["challenger"].str.startswith("exploratory")]
+    claim = _by_title(present(comparison, replace(decided, evidence=free)))["Family resemblance"].claim
+    assert re.search(r", allowing \d free dimensions (gains|loses) 0\.", claim), claim
     assert "0.0100 to 0.0900" in cards["Family resemblance"].claim
     assert "In 14 of 40 simulated panels of this size (35 %)" in cards["Power of the verdict"].claim
     limits = _limits(present(comparison, decided, matrix=matrix, family=None))
