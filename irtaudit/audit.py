@@ -38,7 +38,7 @@ from irtaudit.dimensionality.compare import (
     strongest_unidimensional,
 )
 from irtaudit.dimensionality.followup import Followed, follow, followup_models, subset
-from irtaudit.dimensionality.gates import Power, judge_with_gates
+from irtaudit.dimensionality.gates import Power, judge_with_gates, unplaced
 from irtaudit.dimensionality.plan import (
     CLAIM,
     DEFAULT_MODELS,
@@ -515,10 +515,14 @@ def _drawn(matrix: ResponseMatrix, splitting: Splitting, seed: int) -> Splits:
 def _family(matrix: ResponseMatrix, column: str | None) -> str | None:
     """The subject column that names families: the one asked for, or the usual one where there is it."""
     if column is None:
-        return CLUSTER if CLUSTER in matrix.subjects else None
+        return (
+            CLUSTER if CLUSTER in matrix.subjects and not unplaced(matrix.subjects[CLUSTER]).all() else None
+        )
     if column not in matrix.subjects:
         there = columns_there(matrix.subjects, "subject")
         raise PlanError(f"There is no subject column {column!r} to name families; {there}.")
+    if unplaced(matrix.subjects[column]).all():
+        raise PlanError(f"Subject column {column!r} is blank for every model, so it names no families.")
     return column
 
 

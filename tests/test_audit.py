@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from audit_panels import FAST, shuffled_within_items, two_factor_panel
 
-from irtaudit.audit import DEFAULT_MODELS, _small, model_specs, run_audit
+from irtaudit.audit import DEFAULT_MODELS, _family, _small, model_specs, run_audit
 from irtaudit.data.outputs import check_folder
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.screen import screen
@@ -102,6 +102,17 @@ def test_one_planted_factor_is_supported_where_the_panel_could_have_shown_more()
 def test_families_are_a_subject_column(matrix):
     with pytest.raises(PlanError, match="no subject column 'lab'"):
         run_audit(matrix, models=MODELS, cluster="lab", **FAST)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", None])
+def test_a_blank_column_names_no_families(matrix, blank):
+    subjects = matrix.subjects.assign(developer=blank)
+    unnamed = ResponseMatrix(matrix.responses, matrix.items, subjects)
+    assert _family(unnamed, None) is None
+    with pytest.raises(PlanError, match="blank for every model"):
+        run_audit(unnamed, models=MODELS, cluster="developer", **FAST)
+    subjects.loc[subjects.index[0], "developer"] = "lab"
+    assert _family(ResponseMatrix(matrix.responses, matrix.items, subjects), None) == "developer"
 
 
 def test_full_data_fits_are_of_the_best_single_dimension_and_the_confirmatory_models(result):

@@ -234,6 +234,11 @@ class Fitted:
     p: Array
     train_log_lik: Array
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Name of each split, by its number."""
+        return tuple(map(str, range(len(self.p))))
+
     def probabilities(self, split: int = 0) -> Array:
         """Plug-in probability of a pass for every cell."""
         return self.p[split]

@@ -32,6 +32,9 @@ from irtaudit.stats.scoring import CLIP
 from irtaudit.words import counted
 
 Array = NDArray[Any]
+SAME = 1e-5
+"""Nats by which one log-loss may differ from itself, computed again."""
+_OTHERS = "Give the fits, the matrix and the splits that belong together."
 IDENTITY = ["model", "family", "structure", "dims"]
 BY_SPLIT = [
     *IDENTITY,
@@ -191,10 +194,34 @@ def compare(
     restarts = pd.concat([fit.restarts.assign(model=name) for name, fit in fits.items()], ignore_index=True)
     restarts = restarts[["model", *restarts.columns.drop("model")]]
     ratio = _test_over_train(next(iter(fits.values())), test_fraction)
-    sampling = None
-    if matrix is not None and splits is not None:
-        sampling = sampling_covariance(heldout_losses(fits, matrix, splits), next(iter(fits.values())).splits)
+    if matrix is None or splits is None:
+        return assemble(by_split, restarts, ratio, reference)
+    losses = heldout_losses(fits, matrix, splits)
+    check_scored(by_split, losses)
+    sampling = sampling_covariance(losses, next(iter(fits.values())).splits)
     return assemble(by_split, restarts, ratio, reference, sampling)
+
+
+def check_scored(by_split: pd.DataFrame, losses: Mapping[str, Sequence[Array]]) -> None:
+    """Refuse losses that are not those which a comparison was made of.
+
+    Parameters
+    ----------
+    by_split : DataFrame
+        Of the comparison.
+    losses : mapping of str to list of (cell,) array
+        By :func:`heldout_losses`.
+
+    Raises
+    ------
+    PlanError
+        When the mean of a model's losses is another one than the comparison has.
+    """
+    for name, cells in losses.items():
+        expected = by_split.loc[by_split["model"] == name, "log_loss"].to_numpy(dtype=float)
+        found = np.array([each.mean() for each in cells])
+        if len(expected) and (found.shape != expected.shape or not np.allclose(found, expected, atol=SAME)):
+            raise PlanError(f"{name} does not have the held-out log-loss that the comparison has. {_OTHERS}")
 
 
 def _test_over_train(fit: FitResult, test_fraction: float | None) -> float:
@@ -216,9 +243,17 @@ def heldout_losses(
     -------
     dict of list of (cell,) array
         Nats, by name; one array per split, as :func:`cell_losses` has them.
+
+    Raises
+    ------
+    PlanError
+        When a fit is not of so many splits of a matrix of this shape.
     """
     n = matrix.trials
     heldout, train = splits.heldout(matrix), splits.training(matrix)
+    for fit in fits.values():
+        if (len(fit.splits), *fit.probabilities().shape) != heldout.shape:
+            raise PlanError(f"{fit.spec.name} was not fitted to these splits. {_OTHERS}")
     found = {
         fit.spec.name: [
             cell_losses(matrix.responses, fit.probabilities(s), cells, n) for s, cells in enumerate(heldout)

@@ -14,7 +14,7 @@ from scipy.special import expit
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.data.splits import Splits
 from irtaudit.dimensionality.baselines import item_means
-from irtaudit.dimensionality.compare import Comparison, cell_losses
+from irtaudit.dimensionality.compare import Comparison, cell_losses, check_scored, heldout_losses
 from irtaudit.dimensionality.verdict import DEFAULT_RULE, MARGIN_SHARE, OPEN, POWERFUL, Rule, Verdict, judge
 from irtaudit.errors import PlanError, check_whole
 from irtaudit.irt.predict import draw_responses
@@ -64,8 +64,8 @@ def judge_with_gates(
         The screened matrix.
     splits : Splits
     clusters : sequence of length n_subjects, optional
-        Family of each subject; see :func:`cluster_intervals`. Without them the answer says that they are not
-        known.
+        Family of each subject, in the order of the matrix; see :func:`cluster_intervals`. Where they are not
+        known the answer says so.
     challengers, rule
         As in :func:`irtaudit.dimensionality.verdict.judge`.
     correlation : float
@@ -89,11 +89,13 @@ def judge_with_gates(
         As :func:`irtaudit.dimensionality.verdict.judge`; for other clusters than one per subject, a
         correlation that is no share, or numbers that are not whole or too small.
     """
-    _check_options(clusters, matrix.n_subjects, correlation, n_panels, seed, workers)
+    _check_options(correlation, n_panels, seed, workers)
+    _check_clusters(clusters, matrix)
     first = judge(comparison, challengers=challengers, rule=rule)
     names = tuple(first.evidence["challenger"])
     over = {}
     if first.best is not None:
+        check_scored(comparison.by_split, heldout_losses({first.best: fits[first.best]}, matrix, splits))
         over = cluster_intervals(
             fits, matrix, splits, best=first.best, challengers=names, clusters=clusters, seed=seed
         )
@@ -117,22 +119,33 @@ def judge_with_gates(
         challengers=challengers,
         power=power.power if power else None,
         cluster_intervals=over,
-        families=clusters is not None,
+        unplaced=matrix.n_subjects if clusters is None else int(unplaced(clusters).sum()),
         rule=rule,
     )
     return final, power
 
 
-def _check_options(
-    clusters: Sequence[object] | None,
-    n_subjects: int,
-    correlation: float,
-    n_panels: object,
-    seed: object,
-    workers: object,
-) -> None:
-    if clusters is not None and len(clusters) != n_subjects:
-        raise PlanError(f"There are {len(clusters)} clusters for {n_subjects} subjects; give one for each.")
+def _check_clusters(clusters: Sequence[object] | pd.Series | None, matrix: ResponseMatrix) -> None:
+    if clusters is None:
+        return
+    if len(clusters) != matrix.n_subjects:
+        found = f"{len(clusters)} clusters for {matrix.n_subjects} subjects"
+        raise PlanError(f"There are {found}; give one for each.")
+    names = list(clusters.index) if isinstance(clusters, pd.Series) else []
+    if all(isinstance(name, str) for name in names) and names not in ([], list(matrix.subjects.index)):
+        raise PlanError(
+            "The clusters are named for other subjects than the matrix has, or in another order. Line them "
+            "up: clusters.reindex(matrix.subjects.index)."
+        )
+
+
+def unplaced(clusters: Iterable[object]) -> NDArray[np.bool_]:
+    """(subject,) which subjects' cluster is not known: missing, or blank."""
+    labels = pd.Series(list(clusters), dtype=object)
+    return np.asarray(labels.isna() | (labels.astype(str).str.strip() == ""), dtype=np.bool_)
+
+
+def _check_options(correlation: float, n_panels: object, seed: object, workers: object) -> None:
     if not 0 <= correlation <= 1:
         raise PlanError(f"correlation is {correlation!r}; expected a number from 0 to 1.")
     check_whole("n_panels", n_panels, 1)
@@ -197,7 +210,8 @@ def cluster_intervals(
 def _labels(clusters: Sequence[object] | None, n_subjects: int) -> list[str]:
     if clusters is None:
         return [f"subject {i}" for i in range(n_subjects)]
-    return [f"subject {i}" if pd.isna(c) else f"cluster {c}" for i, c in enumerate(clusters)]  # type: ignore[call-overload]  # pandas-stubs wants a scalar type
+    alone = unplaced(clusters)
+    return [f"subject {i}" if alone[i] else f"cluster {c}" for i, c in enumerate(clusters)]
 
 
 def _subject_losses(

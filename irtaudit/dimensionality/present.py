@@ -14,7 +14,7 @@ from scipy.special import expit
 from irtaudit.data.responses import ResponseMatrix
 from irtaudit.dimensionality.compare import Comparison
 from irtaudit.dimensionality.followup import Followed
-from irtaudit.dimensionality.gates import N_DRAWS, Power
+from irtaudit.dimensionality.gates import N_DRAWS, Power, unplaced
 from irtaudit.dimensionality.labels import label, short_label
 from irtaudit.dimensionality.nested import finding_sentence, lower_likelihoods
 from irtaudit.dimensionality.pairwise import CLEAR, standings
@@ -679,11 +679,7 @@ def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | Non
     gain = gains(Interval(row["difference"], row["cluster_low"], row["cluster_high"]))
     holds = "the gain holds" if row["cluster_low"] > 0 else "a gain is not established"
     over = f"over whole families of models (column {family})" if family else "over single models"
-    n = (
-        ""
-        if family is None or matrix is None
-        else f"{counted(matrix.subjects[family].nunique(), 'family', 'families')}. "
-    )
+    n = "" if family is None or matrix is None else f"{_family_counts(matrix.subjects[family])}. "
     return [
         Section(
             place="evidence",
@@ -699,6 +695,13 @@ def _families(verdict: Verdict, family: str | None, matrix: ResponseMatrix | Non
             file="over_families.csv",
         )
     ]
+
+
+def _family_counts(labels: pd.Series) -> str:
+    """How many families there are, and how many models of none."""
+    alone = unplaced(labels)
+    known = counted(labels[~alone].nunique(), "family", "families")
+    return known + (f" and {counted(int(alone.sum()), 'model')} of no known family" if alone.any() else "")
 
 
 def _power_card(power: Power | None, needed: float) -> list[Section]:
@@ -776,6 +779,8 @@ def _limits(
             "Models of one developer resemble each other, so the pool counts for fewer than its number. "
             + (
                 f"The interval over families (column {family}) allows for that."
+                if family and verdict.evidence["cluster_low"].notna().any()
+                else f"No interval over families (column {family}) could be computed."
                 if family
                 else "No column names the families here: give one with --cluster, or the verdict takes "
                 "models as unrelated."

@@ -66,7 +66,8 @@ class TableCheck:
     sd : float or None
         The SD of log-loss that was assumed where the table gives none; None: it gives all.
     responses : float or None
-        Number of training responses that BIC was recomputed with; None: not recomputed.
+        Number of training responses that BIC was recomputed with (the median, where models have different
+        numbers); None: not recomputed.
     responses_from : str
         Where that number comes from.
     """
@@ -99,7 +100,8 @@ def read_comparison(path: str | Path, max_bytes: int = MAX_BYTES) -> pd.DataFram
         If there is no such file, or it is no table.
     """
     table = parse_table(read_content(path, max_bytes), path, max_bytes)
-    return pd.DataFrame({name: table.covariate(column) for column, name in enumerate(table.names)})
+    columns = [table.covariate(column) for column in range(len(table.names))]
+    return pd.DataFrame(dict(enumerate(columns))).set_axis(table.names, axis=1)
 
 
 def check_table(
@@ -138,7 +140,8 @@ def check_table(
     n, source = _responses(checked, responses)
     checked, criteria = _recomputed(checked, n)
     findings, lower = _nested(checked)
-    return TableCheck(checked, findings, lower, criteria, assumed, n, source)
+    median = None if n is None else float(n.median())
+    return TableCheck(checked, findings, lower, criteria, assumed, median, source)
 
 
 def _nested(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -271,12 +274,15 @@ def _require_range(
 # AIC and BIC ------------------------------------------------------------------------------------------
 
 
-def _responses(table: pd.DataFrame, given: float | None) -> tuple[float | None, str]:
-    """Number of training responses, and where it comes from."""
+def _responses(table: pd.DataFrame, given: float | None) -> tuple[pd.Series | None, str]:
+    """Number of training responses of each model, and where it comes from."""
     if given is not None:
-        return given, "given"
+        return pd.Series(given, table.index), "given"
     if RESPONSES in table:
-        return float(table[RESPONSES].mean()), f"column {RESPONSES}"
+        varied = table[RESPONSES].nunique() > 1
+        return table[
+            RESPONSES
+        ], f"column {RESPONSES}{', model by model; this is the median' if varied else ''}"
     if COUNTS not in table or "bic" not in table or table["bic"].isna().all():
         return None, ""
     counts = table[COUNTS].where(table[COUNTS] > 0)
@@ -285,10 +291,11 @@ def _responses(table: pd.DataFrame, given: float | None) -> tuple[float | None, 
     implied = implied[np.isfinite(implied) & (implied >= 1)]
     if not implied.size:
         return None, ""
-    return float(np.round(np.median(implied))), "implied by the printed BIC (median over models)"
+    n = float(np.round(np.median(implied)))
+    return pd.Series(n, table.index), "implied by the printed BIC (median over models)"
 
 
-def _recomputed(table: pd.DataFrame, n: float | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _recomputed(table: pd.DataFrame, n: pd.Series | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table with both criteria recomputed, and those that differ from the printed ones."""
     if COUNTS not in table:
         return table, pd.DataFrame(columns=CRITERIA)

@@ -63,7 +63,6 @@ WITHIN = "every richer model gains less than the margin"
 POWERFUL = "the audit could have seen more dimensions"
 STATES = MET, NOT_MET, OPEN, MOOT = "met", "not met", "open", "not needed"
 """Open: not computed, or an interval too wide to tell."""
-UNRELATED = "which models are related (one developer's, say) is not known, and each counts by itself"
 _OPEN_CLUSTERS = (
     "An interval over clusters of related models (developers) that excludes 0 would make it 'not supported'; "
     "it was not computed, so the answer stays open."
@@ -154,7 +153,7 @@ def judge(
     challengers: Sequence[str] | None = None,
     power: float | None = None,
     cluster_intervals: Mapping[str, Interval] | None = None,
-    families: bool = True,
+    unplaced: int = 0,
     rule: Rule = DEFAULT_RULE,
 ) -> Verdict:
     """Apply the rule to a comparison.
@@ -172,9 +171,8 @@ def judge(
         Power of the same rule on panels simulated with factor correlations of .8, from 0 to 1.
     cluster_intervals : mapping of str to Interval, optional
         Interval over clusters of subjects of each challenger's difference.
-    families : bool
-        Whether those clusters are families of related subjects. False: which are related is not known and
-        each is its own; the answer then says so.
+    unplaced : int
+        Subjects whose family is not known, each a cluster of its own; the answer then says so.
     rule : Rule
 
     Returns
@@ -202,18 +200,18 @@ def judge(
     usable = [name for name in named if name not in comparison.failed]
     evidence = _evidence(comparison, best, usable, margin, cluster_intervals or {})
     failed = [name for name in named if name not in usable]
-    conditions = _conditions(gain, NEGLIGIBLE * means, evidence, failed, power, rule.min_power, families)
+    conditions = _conditions(gain, NEGLIGIBLE * means, evidence, failed, power, rule.min_power, unplaced)
     word = _word(conditions.set_index("condition")["state"])
     return Verdict(
         word=word,
-        because=_because(word, best, gain, evidence, failed, families),
+        because=_because(word, best, gain, evidence, failed, unplaced),
         evidence=evidence,
         conditions=conditions,
         gain=gain,
         margin=margin,
         best=best,
         challengers=tuple(named),
-        what_would_change=_what_would_change(word, gain, evidence, conditions, failed, families),
+        what_would_change=_what_would_change(word, gain, evidence, conditions, failed, unplaced),
         rule=rule,
     )
 
@@ -291,14 +289,14 @@ def _conditions(
     failed: Sequence[str],
     power: float | None,
     min_power: float,
-    families: bool,
+    unplaced: int,
 ) -> pd.DataFrame:
     above = evidence[evidence["position"] == "above"]
     below = evidence["position"] == "below"
     rows = [
         (MEASURES, *_gain_state(gain, negligible)),
         (EXCEEDS, _state(len(above) > 0), _count(len(above), evidence, failed, "lower limit above it")),
-        (CLUSTERS, *_cluster_state(above, families)),
+        (CLUSTERS, *_cluster_state(above, unplaced)),
         (
             WITHIN,
             _state(len(evidence) > 0 and below.all() and not failed),
@@ -333,14 +331,14 @@ def _count(n: int, evidence: pd.DataFrame, failed: Sequence[str], what: str) -> 
     return said + (f"; {fits}: {', '.join(failed)}" if failed else "")
 
 
-def _cluster_state(above: pd.DataFrame, families: bool) -> tuple[str, str]:
+def _cluster_state(above: pd.DataFrame, unplaced: int) -> tuple[str, str]:
     """Does a challenger above the margin also stay above 0 over clusters of related subjects?"""
     if above.empty:
         return MOOT, "it would only matter if a richer model gained more than the margin"
     known = above.dropna(subset="cluster_low")
     if (known["cluster_low"] > 0).any():
         names = ", ".join(known.loc[known["cluster_low"] > 0, "challenger"])
-        return MET, f"{names}: interval above 0" + ("" if families else f" over single models; {UNRELATED}")
+        return MET, f"{names}: interval above 0" + _unrelated("; ", unplaced)
     if len(known) == len(above):
         return NOT_MET, "every interval over clusters includes 0"
     return OPEN, "the interval over clusters of related models (developers) is not computed"
@@ -370,7 +368,7 @@ def _because(
     gain: Interval,
     evidence: pd.DataFrame,
     failed: Sequence[str],
-    families: bool,
+    unplaced: int,
 ) -> str:
     if best is None:
         return "Every model with one dimension failed to fit, so there is no yardstick for more dimensions."
@@ -393,8 +391,15 @@ def _because(
             else "No model with more than one dimension was compared as a challenger"
         )
         return f"{tried}, so nothing could show that one is too few."
-    unrelated = f" Here {UNRELATED}." if word == "not supported" and not families else ""
+    unrelated = _unrelated(" Here ", unplaced, ".") if word == "not supported" else ""
     return _challenger_sentence(word, decisive(evidence)) + unrelated + _failed_sentence(word, failed)
+
+
+def _unrelated(before: str, unplaced: int, after: str = "") -> str:
+    if not unplaced:
+        return ""
+    models, each = counted(unplaced, "model"), by_number(unplaced, "it", "each")
+    return f"{before}the family (developer, say) of {models} is not known, and {each} counts by itself{after}"
 
 
 def one_dimension_gains(gain: Interval) -> str:
@@ -438,7 +443,7 @@ def _challenger_sentence(word: Word, row: pd.Series) -> str:
 
 def gains(difference: Interval) -> str:
     """That something gains, or loses, so much: the interval is turned round with the sign."""
-    if difference.estimate >= 0:
+    if round(difference.estimate, 4) >= 0:
         return f"gains {shown(difference)}"
     return f"loses {shown(Interval(-difference.estimate, -difference.high, -difference.low))}"
 
@@ -489,7 +494,7 @@ def _what_would_change(
     evidence: pd.DataFrame,
     conditions: pd.DataFrame,
     failed: Sequence[str],
-    families: bool,
+    unplaced: int,
 ) -> str:
     state = conditions.set_index("condition")["state"]
     if word == "nothing to measure":
@@ -497,7 +502,7 @@ def _what_would_change(
     if word == "supported":
         return "A challenger whose interval reaches above the margin."
     if word == "not supported":
-        over = "one over developers" if families else "developers' names, and an interval over them"
+        over = "the developers' names, and an interval over them" if unplaced else "one over developers"
         return f"Intervals of every challenger below the margin, or {over} that includes 0."
     if not gain.defined:
         return "A comparison of at least two splits."
@@ -514,7 +519,9 @@ def _what_would_change(
         return "A model with several dimensions whose fit succeeds: more restarts, or fewer dimensions."
     if state[EXCEEDS] == MET:
         return (
-            _OPEN_CLUSTERS if state[CLUSTERS] == OPEN else "More developers, so that the interval excludes 0."
+            _OPEN_CLUSTERS
+            if state[CLUSTERS] == OPEN
+            else "More developers in whose models the gain shows, so that the interval excludes 0."
         )
     if state[WITHIN] == MET:
         return (

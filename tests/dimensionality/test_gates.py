@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from irtaudit.data.responses import ResponseMatrix
@@ -160,3 +161,53 @@ def test_options_that_make_no_sense_are_refused(
     comparison = compare(fits, baselines=additive_baselines(matrix, splits, fits[ONE.name].splits))
     with pytest.raises(PlanError, match=message):
         judge_with_gates(comparison, fits, {}, matrix, splits, **option)  # type: ignore[arg-type]  # that is the point
+
+
+def test_clusters_that_are_not_known_are_said_to_be(
+    audit: tuple[dict[str, FitResult], ResponseMatrix, Splits],
+) -> None:
+    fits, matrix, splits = audit
+    comparison = compare(
+        fits,
+        baselines=additive_baselines(matrix, splits, fits[ONE.name].splits),
+        matrix=matrix,
+        splits=splits,
+    )
+    ten = [f"lab {i % 10}" for i in range(60)]
+    some: list[object] = [None, " ", np.nan, *ten[3:]]
+    said = {}
+    for name, clusters in {"known": ten, "some": some, "blank": [""] * 60, "none": None}.items():
+        verdict, _ = judge_with_gates(comparison, fits, {}, matrix, splits, clusters=clusters)
+        assert verdict.word == "not supported", name
+        said[name] = verdict.because
+    assert "not known" not in said["known"]
+    assert "of 3 models is not known" in said["some"]
+    assert "of 60 models is not known" in said["blank"]
+    assert said["blank"] == said["none"]
+
+
+def test_named_clusters_are_lined_up_with_the_subjects(
+    audit: tuple[dict[str, FitResult], ResponseMatrix, Splits],
+) -> None:
+    fits, matrix, splits = audit
+    comparison = compare(fits, baselines=additive_baselines(matrix, splits, fits[ONE.name].splits))
+    named = pd.Series([f"lab {i % 10}" for i in range(60)], index=matrix.subjects.index)
+    judge_with_gates(comparison, fits, {}, matrix, splits, clusters=named)
+    for wrong in (named.sample(frac=1, random_state=0), named.rename(index=lambda name: f"x{name}")):
+        with pytest.raises(PlanError, match=r"clusters\.reindex"):
+            judge_with_gates(comparison, fits, {}, matrix, splits, clusters=wrong)
+
+
+def test_fits_responses_and_splits_belong_together(
+    audit: tuple[dict[str, FitResult], ResponseMatrix, Splits],
+) -> None:
+    fits, matrix, splits = audit
+    comparison = compare(fits, baselines=additive_baselines(matrix, splits, fits[ONE.name].splits))
+    other, again = _panel(60, 0.3, seed=9), make_splits(matrix, n_splits=2, seed=5)
+    full = fit_all(matrix, [ONE, TWO], n_restarts=1, preset="quick", workers=1)
+    for wrong in ((fits, other, splits), (fits, matrix, again), (full, matrix, splits)):
+        with pytest.raises(PlanError, match="belong together"):
+            judge_with_gates(comparison, wrong[0], {}, *wrong[1:])
+    for panel, cells in ((other, splits), (matrix, again)):
+        with pytest.raises(PlanError, match="belong together"):
+            compare(fits, matrix=panel, splits=cells)

@@ -201,3 +201,23 @@ def test_sds_that_are_missing_are_assumed(printed):
 def test_no_number_of_responses_is_implied_by_nonsense(printed):
     counted = printed.drop(columns="train_cells", errors="ignore").assign(fitted_quantities=0, bic=100.0)
     assert check_table(counted).responses is None
+
+
+def test_each_model_has_its_own_number_of_training_responses(printed):
+    rows = printed.assign(train_cells=TRAINING_RESPONSES)
+    assert check_table(rows).criteria.empty
+    rows.loc[0, "train_cells"] = 100
+    found = check_table(rows)
+    assert found.criteria["model"].tolist() == [rows.loc[0, "model"]]
+    assert found.responses == TRAINING_RESPONSES
+    assert "model by model" in found.responses_from
+
+
+def test_a_file_with_a_column_twice_is_refused(tmp_path):
+    file = tmp_path / "twice.csv"
+    file.write_text(
+        "model,family,structure,dims,log_loss,log_loss,train_log_lik\n"
+        "u2,2pl,unidimensional,1,.54,.54,-1939\ne2,2pl,exploratory,2,.52,.70,-1777\n"
+    )
+    with pytest.raises(DataError, match="'log_loss' twice"):
+        check_table(read_comparison(file))

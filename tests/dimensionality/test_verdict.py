@@ -75,13 +75,13 @@ def test_above_the_margin_and_over_clusters_is_not_supported():
 def test_where_no_families_are_known_the_answer_says_so():
     comparison = panel(0.1, {"confirmatory_kind_2pl": FAR})
     over = {"cluster_intervals": {"confirmatory_kind_2pl": ABOVE_ZERO}}
-    named, unnamed = judge(comparison, **over), judge(comparison, **over, families=False)
+    named, unnamed = judge(comparison, **over), judge(comparison, **over, unplaced=40)
     assert named.word == unnamed.word == "not supported"
-    assert "each counts by itself" not in named.because + named.conditions["detail"][2]
+    assert "counts by itself" not in named.because + named.conditions["detail"][2]
     assert unnamed.because.endswith(
-        "which models are related (one developer's, say) is not known, and each counts by itself."
+        "Here the family (developer, say) of 40 models is not known, and each counts by itself."
     )
-    assert "over single models" in unnamed.conditions["detail"][2]
+    assert "40 models is not known" in unnamed.conditions["detail"][2]
     assert "developers' names" in unnamed.what_would_change
 
 
