@@ -199,17 +199,17 @@ def _report(
     probe = _probed(audit, out, options, say) if options["probe"] else None
     spent = {**(budget.summary() if audit.judge.remembered else {}), "seconds": round(seconds, 1)}
     more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
+    named = {"reading": reading, "command": _command_line()}
     with filling(out, "protocol"):
         for name in OPTIONAL_TABLES:  # of an earlier run with other options
             (out / f"{name}.csv").unlink(missing_ok=True)
-        write_results(audit, out, **shown, **more)
+        write_results(audit, out, **shown, **more, **named)
         sections = present(audit, reading=reading, **shown, **more)
-        page = write_report(sections, out, title=title, command=_command_line(), glossary=GLOSSARY)
+        page = write_report(sections, out, title=title, command=named["command"], glossary=GLOSSARY)
     verdict = verdict_of(audit, options["tolerance"], options["interval"])
     if options["as_json"]:
-        summary = summary_of(
-            audit, tables(audit, options["interval"]), calibration=calibration, spent=spent, **shown
-        )
+        frames = tables(audit, options["interval"])
+        summary = summary_of(audit, frames, calibration=calibration, spent=spent, **shown, **named)
         click.echo(json.dumps(summary, ensure_ascii=False))
         return
     click.echo(f"{reading}: {verdict.word}")

@@ -49,6 +49,8 @@ _TOOLS = {
     "lm-eval": "lm-evaluation-harness",
     "swe-bench": "SWE-bench",
 }
+_COMPARISON = {"model", "family", "structure", "dims", "log_loss", "train_log_lik"}
+"""Columns of a table that compares item response models, as `irtaudit check-table` takes it."""
 _FOLDERS = {"audit.json": "audit", "panel.json": "panel audit", "protocol.json": "protocol audit"}
 
 
@@ -118,6 +120,8 @@ def describe(path: str | Path, **options: Any) -> Description:
         lines = sum(bool(line.strip()) for line in decode_text(content, place).split("\n"))
         return _of_responses(path, "py-irt's JSON lines", {"lines": lines}, options)
     table = parse_table(content, place, max_bytes)
+    if options.get("layout") is None and _COMPARISON <= set(table.names):
+        return _of_comparison(path, table)
     try:
         return _of_table(path, table, options)
     except DataError as error:
@@ -135,7 +139,7 @@ def _of_folder(folder: Path, name: str, kind: str) -> Description:
     content = read_json_object(folder / name)
     verdict = content.get("verdict")
     facts = {
-        "verdict": verdict.get("reading") if isinstance(verdict, dict) else None,
+        "verdict": verdict.get("reading") or verdict.get("word") if isinstance(verdict, dict) else None,
         "claim": verdict.get("claim") if isinstance(verdict, dict) else None,
         "command": content.get("command"),
     }
@@ -205,6 +209,15 @@ def _of_table(path: str | Path, table: Table, options: Mapping[str, Any]) -> Des
         if counted:
             facts["columns of passes and trials"] = ", ".join(table.names[column] for column in counted)
     return _of_responses(path, f"a {layout} table ({kind})", facts, chosen, undecided)
+
+
+def _of_comparison(path: str | Path, table: Table) -> Description:
+    facts = {
+        "models": listed(table.texts(table.names.index("model")), 20),
+        "columns": listed(table.names, 20),
+    }
+    kind = "a table that compares item response models"
+    return Description(str(path), kind, facts, _command("check-table", path, {}))
 
 
 def _of_other_table(path: str | Path, table: Table, error: DataError) -> Description:

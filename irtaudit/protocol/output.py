@@ -30,6 +30,8 @@ def write_results(
     probe: pd.DataFrame | None = None,
     calibration: Calibration | None = None,
     spent: Mapping[str, Any] | None = None,
+    reading: str = "",
+    command: str = "",
 ) -> None:
     """Write every file but the report.
 
@@ -54,7 +56,14 @@ def write_results(
     atomic_write(folder / "findings.jsonl", findings_jsonl(audit))
     atomic_write(folder / "answers.jsonl", answers_jsonl(audit))
     summary = summary_of(
-        audit, frames, tolerance=tolerance, interval=interval, calibration=calibration, spent=spent
+        audit,
+        frames,
+        tolerance=tolerance,
+        interval=interval,
+        calibration=calibration,
+        spent=spent,
+        reading=reading,
+        command=command,
     )
     atomic_write(folder / "protocol.json", json_text(summary))
 
@@ -67,13 +76,22 @@ def summary_of(
     interval: IntervalKind,
     calibration: Calibration | None = None,
     spent: Mapping[str, Any] | None = None,
+    reading: str = "",
+    command: str = "",
 ) -> dict[str, Any]:
     """The content of ``protocol.json``: every number of the report, JSON-ready; NaN becomes null."""
     verdict: Verdict = verdict_of(audit, tolerance, interval)
     return {
         "schema_version": SCHEMA_VERSION,
         "irtaudit": __version__,
-        "verdict": {"word": verdict.word, "why": verdict.why, "tolerance": tolerance, "interval": interval},
+        "command": command,
+        "verdict": {
+            "word": verdict.word,
+            "claim": reading,
+            "why": verdict.why,
+            "tolerance": tolerance,
+            "interval": interval,
+        },
         "judge": {
             "name": audit.judge.name,
             "model": audit.judge.model,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from irtaudit import cli
+from irtaudit.data.describe import describe
 from irtaudit.protocol.bundle import RunBundle, make_bundle
 from irtaudit.protocol.load import read_spec
 from irtaudit.protocol.models import Comparison, Event, Header, ScoreRecord, Spec
@@ -38,6 +39,12 @@ def test_the_demo_says_what_it_found_and_writes_everything(
     assert told[-1].strip() == str(tmp_path / "report.html")
     summary = json.loads((tmp_path / "protocol.json").read_text())
     assert summary["verdict"]["word"] == "not supported"
+    assert dict(describe(tmp_path).facts) == {
+        "verdict": "not supported",
+        "claim": "The scores show the intended capability",
+        "command": summary["command"],
+    }
+    assert summary["command"].startswith("irtaudit ")
     assert len(summary["traces"]) == 9
     names = {path.name for path in tmp_path.iterdir()}
     assert {

@@ -134,6 +134,9 @@ def test_the_finished_and_the_panel(tmp_path: Path) -> None:
     assert found.kind == "the folder of a finished audit"
     assert dict(found.facts) == {"verdict": "supported", "claim": "x = y", "command": "irtaudit audit x.csv"}
     assert found.next == f"irtaudit export {tmp_path} --out exported"
+    compared = describe(FIXTURES / "comparison.csv")
+    assert compared.kind == "a table that compares item response models"
+    assert compared.next == f"irtaudit check-table {FIXTURES / 'comparison.csv'}"
     with bundled_panel("panel.csv") as panel:
         scores = describe(panel)
     assert scores.kind == "a table of scores, as a panel audit takes it"
