@@ -199,7 +199,7 @@ def _report(
     probe = _probed(audit, out, options, say) if options["probe"] else None
     spent = {**(budget.summary() if audit.judge.remembered else {}), "seconds": round(seconds, 1)}
     more: dict[str, Any] = {"probe": probe, "calibration": calibration, "spent": spent}
-    named = {"reading": reading, "command": _command_line()}
+    named: dict[str, Any] = {"reading": reading, "command": _command_line()}
     with filling(out, "protocol"):
         for name in OPTIONAL_TABLES:  # of an earlier run with other options
             (out / f"{name}.csv").unlink(missing_ok=True)

@@ -120,7 +120,7 @@ def describe(path: str | Path, **options: Any) -> Description:
         lines = sum(bool(line.strip()) for line in decode_text(content, place).split("\n"))
         return _of_responses(path, "py-irt's JSON lines", {"lines": lines}, options)
     table = parse_table(content, place, max_bytes)
-    if options.get("layout") is None and _COMPARISON <= set(table.names):
+    if options.get("layout") is None and set(table.names) >= _COMPARISON:
         return _of_comparison(path, table)
     try:
         return _of_table(path, table, options)
