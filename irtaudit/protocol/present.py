@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from irtaudit.report.figures import BLUE, draw
 from irtaudit.report.section import Figure, Fold, Quote, Section, VerdictWord
 from irtaudit.report.section import Verdict as ReportVerdict
 from irtaudit.report.text import printable
+from irtaudit.stats.clustered import BY_CLUSTERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,16 +152,26 @@ def _why(audit: ProtocolAudit, rows: pd.DataFrame) -> str:
     said = f"{positive} of {runs} runs earned their score through an exposure, with evidence at every step"
     if len(rows) == 1 and np.isfinite(rows["low"].iloc[0]):
         row = rows.iloc[0]
-        said += f" ({row['rate']:.1%}, 95 % interval {row['low']:.1%} to {row['high']:.1%})"
+        over = _interval_over(row["runs"], row["tasks"], row["method"])
+        said += f" ({row['rate']:.1%}, 95 % interval{over} {row['low']:.1%} to {row['high']:.1%})"
     if (rows["cohort_sampling"] == "suspicious_subset").all():
         said += "; the runs were picked, so this is not a prevalence"
     return said + "."
 
 
+def _interval_over(runs: int, tasks: int, method: str) -> str:
+    """What an interval counts where tasks were repeated, so that its runs are not independent."""
+    if tasks == runs:
+        return ""
+    if method == BY_CLUSTERS:
+        return f", which counts {_n(tasks, 'task')} instead of {_n(runs, 'run')},"
+    return f", which allows for repeated runs of {_n(tasks, 'task')},"
+
+
 def _what_would_settle(audit: ProtocolAudit, tolerance: float, sees_all: bool, settled: bool) -> str:
     if not sees_all:
-        unseen = [name for name in EXPOSURE_NAMES if name not in audit.judge.sees]
-        return f"The judge {audit.judge.name} cannot see {', '.join(unseen)}; one that can would settle more."
+        unseen = ", ".join(_in_words(name for name in EXPOSURE_NAMES if name not in audit.judge.sees))
+        return f"The judge {audit.judge.name} cannot see {unseen}; one that can would settle more."
     if not settled:
         return "A person, or another judge, would have to decide the undecided runs."
     needed = int(np.ceil(1.96**2 * (1 - tolerance) / tolerance))
@@ -266,12 +277,22 @@ def _picture(incidence: pd.DataFrame, tolerance: float) -> list[Section]:
         lines={"tolerance": tolerance},
         from_zero=True,
         value_format=".0%",
-        xlabel="Share of runs whose score rests on an exposure, with 95 % interval",
+        xlabel="Share of runs whose score rests on an exposure"
+        + ("" if picked.all() else ", with 95 % interval"),
         alt=claim,
-        caption="Each dot is a benchmark; undecided runs count as negative. Picked runs say nothing about "
-        "how common this is, so they carry no interval.",
+        caption=_reading_of(shown),
     )
     return [Section(place="picture", claim=claim, figures=[drawing])]
+
+
+def _reading_of(shown: pd.DataFrame) -> str:
+    """What a row shows: which have no interval, and whether one counts tasks instead of runs."""
+    said = ["Each dot is a benchmark; undecided runs count as negative."]
+    if (shown["note"] != "").any():
+        said.append("Picked runs say nothing about how common this is, so they carry no interval.")
+    if (shown["method"] == BY_CLUSTERS).any():
+        said.append("Where tasks were repeated and results are few, the interval counts tasks, not runs.")
+    return " ".join(said)
 
 
 def _chains(audit: ProtocolAudit) -> list[Section]:
@@ -324,13 +345,19 @@ def _exposures(audit: ProtocolAudit, incidence: pd.DataFrame) -> list[Section]:
 def _most_frequent(totals: pd.Series) -> str:
     most = int(totals.iloc[0])
     top = [str(name) for name in totals.index[totals == most]]
+    named = _listed(_in_words(top), 7)
     if len(top) == 1:
-        return f"The most frequent exposure is {top[0]} ({_n(most, 'run')}): {EXPOSURES[top[0]].boundary}."
-    return f"The most frequent exposures are {_listed(top, 7)} ({_n(most, 'run')} each)."
+        return f"The most frequent exposure is {named} ({_n(most, 'run')}): {EXPOSURES[top[0]].boundary}."
+    return f"The most frequent exposures are {named} ({_n(most, 'run')} each)."
+
+
+def _in_words(names: Iterable[object]) -> list[str]:
+    """Values of a taxonomy as words: "generator regularity"."""
+    return [str(name).replace("_", " ") for name in names]
 
 
 def _exposure_bars(totals: pd.Series, runs: int) -> Figure:
-    names = [str(name).replace("_", " ") for name in totals.index][::-1]
+    names = _in_words(totals.index)[::-1]
     values = [int(value) for value in totals][::-1]
 
     def paint(axes: Axes) -> None:
@@ -526,7 +553,7 @@ def _mending(audit: ProtocolAudit) -> list[Section]:
             place="evidence",
             title="What to run next",
             claim="Detectors recommended for "
-            + _listed([f"{kind} protocols" for kind in detectors["protocol_kind"]])
+            + _listed([f"{kind} protocols" for kind in _in_words(detectors["protocol_kind"])])
             + ".",
             table=detectors,
             columns=_COLUMNS,
@@ -559,7 +586,9 @@ def _asked_most(repairs: pd.DataFrame) -> str:
     runs = _n(int(top["runs"].iloc[0]), "run")
     if len(top) == 1:
         return f"The repair asked for most often is to {top['asks_for'].iloc[0]} ({runs})."
-    return f"{len(repairs)} repairs are asked for; the most frequent {len(top)} in {runs} each."
+    if len(top) == len(repairs):
+        return f"{len(repairs)} repairs are asked for, each in {runs}."
+    return f"{len(repairs)} repairs are asked for, {len(top)} of them most often, each in {runs}."
 
 
 def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
@@ -578,7 +607,7 @@ def _limits(audit: ProtocolAudit, probe: pd.DataFrame | None) -> list[Section]:
         (
             unseen,
             "The rules judge is triage.",
-            f"It never labels {', '.join(unseen)} positive; those are left open.",
+            f"It never labels {', '.join(_in_words(unseen))} positive; those are left open.",
         ),
         (
             undecided,

@@ -202,7 +202,7 @@ def _marker(group: str, order: int) -> str:
 
 def _label(axes: Axes, layout: _Layout, y: float, text: str, weight: str, colour: str = "black") -> None:
     short = text if len(text) <= layout.label_length else text[: layout.label_length - 1] + "…"
-    x, side = (0.0, "left") if layout.label_above else (-0.012, "right")
+    x, side = (0.0, "left") if layout.label_above else (-0.018, "right")
     across = axes.get_yaxis_transform()
     axes.text(x, y, short, ha=side, va="center", color=colour, weight=weight, transform=across)
 
@@ -215,7 +215,7 @@ def _paint_dot(axes: Axes, layout: _Layout, y: float, dot: _Dot, colour: str, ma
     axes.text(x, text_y, dot.shown, ha=side, va="center", weight=dot.weight, transform=across)
     axes.axhline(dot_y, color="black", alpha=0.12, linewidth=0.6)
     axes.hlines(dot_y, dot.low, dot.high, color=colour, linewidth=2.2, alpha=0.6)
-    axes.plot([dot.value], [dot_y], marker, color=colour, markersize=5.5)
+    axes.plot([dot.value], [dot_y], marker, color=colour, markersize=5.5, clip_on=False, zorder=3)
 
 
 def _space_ticks(axes: Axes) -> None:

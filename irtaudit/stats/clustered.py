@@ -12,6 +12,8 @@ from irtaudit.stats.proportions import wilson
 
 FEW_EFFECTIVE = 5
 """With fewer effective successes or failures than this the design effect is not estimated well enough."""
+BY_CLUSTERS = "Wilson, n = clusters"
+"""The method where the number of clusters takes the place of that of trials."""
 
 
 class ClusteredProportion(NamedTuple):
@@ -69,7 +71,7 @@ def clustered_proportion(
     deff = _design_effect(y, n, p)
     if not min(p, 1 - p) * total / deff >= FEW_EFFECTIVE:
         low, high = wilson(p * clusters, clusters, level=level)
-        return ClusteredProportion(p, float(low), float(high), deff, "Wilson, n = clusters")
+        return ClusteredProportion(p, float(low), float(high), deff, BY_CLUSTERS)
     quantile = float(student.ppf((1 + level) / 2, clusters - 1))
     low, high = wilson(y.sum() / deff, total / deff, quantile=quantile)
     return ClusteredProportion(p, float(low), float(high), deff, "Wilson, n / deff, t quantile")

@@ -23,7 +23,7 @@ from irtaudit.protocol.judges.case import Case, Judge, Reply
 from irtaudit.protocol.judges.rules import rules_judge
 from irtaudit.protocol.models import Comparison, Header, ScoreRecord, Spec
 from irtaudit.protocol.output import write_results
-from irtaudit.protocol.present import verdict_of
+from irtaudit.protocol.present import _asked_most, _most_frequent, present, verdict_of
 from irtaudit.protocol.probe import is_found, plant, recall_probe
 from irtaudit.protocol.results import (
     incidence_table,
@@ -357,6 +357,51 @@ def test_repairs_and_detectors_follow_from_findings_and_kinds() -> None:
 )
 def test_the_verdict_follows_the_interval(traces: list[TraceResult], judge: Judge, word: str) -> None:
     assert verdict_of(audit_of(traces, judge)).word == word
+
+
+def picture(traces: list[TraceResult]) -> Any:
+    """The first figure of the report on these runs."""
+    return next(one for one in present(audit_of(traces)) if one.place == "picture").figures[0]
+
+
+def test_an_interval_over_tasks_says_that_it_does_not_count_runs() -> None:
+    twice = [trace(name, "negative", task_id="the task") for name in "ab"]
+    said = verdict_of(audit_of(twice)).why
+    assert "0.0%, 95 % interval, which counts 1 task instead of 2 runs, 0.0% to 79.3%" in said
+    assert "counts tasks, not runs" in picture(twice).caption
+    many = [
+        trace(f"{task}-{n}", "positive" if (task + n) % 3 else "negative", task_id=f"t{task}")
+        for task in range(20)
+        for n in range(5)
+    ]
+    assert "interval, which allows for repeated runs of 20 tasks, " in verdict_of(audit_of(many)).why
+    assert "95 % interval 0.0% to " in verdict_of(audit_of(cohort(0, 20))).why
+    assert "tasks" not in picture(cohort(0, 20)).caption
+
+
+def test_only_a_figure_with_intervals_says_so() -> None:
+    picked = cohort(1, 2, cohort_sampling="suspicious_subset")
+    drawn, other = picture(picked), picture(cohort(1, 2))
+    assert "interval" not in drawn.svg.replace("picked runs, no interval", "")
+    assert "carry no interval" in drawn.caption
+    assert "with 95 % interval" in other.svg
+    assert "Picked" not in other.caption
+    both = picture([*picked, *cohort(1, 2, benchmark="another")])
+    assert "with 95 % interval" in both.svg
+
+
+def test_what_is_most_frequent_is_said_in_words() -> None:
+    totals = pd.Series({"generator_regularity": 2, "harness_loophole": 2, "held_out_readable": 1})
+    assert _most_frequent(totals) == (
+        "The most frequent exposures are generator regularity, harness loophole (2 runs each)."
+    )
+    assert _most_frequent(totals[1:]).startswith("The most frequent exposure is harness loophole (2 runs): ")
+    assert "held_out" not in verdict_of(audit_of(cohort(0, 200), RULES)).why
+    repairs = pd.DataFrame({"asks_for": ["a", "b", "c"], "runs": [1, 1, 1]})
+    assert _asked_most(repairs) == "3 repairs are asked for, each in 1 run."
+    more = repairs.assign(runs=[2, 2, 1])
+    assert _asked_most(more) == "3 repairs are asked for, 2 of them most often, each in 2 runs."
+    assert _asked_most(repairs.assign(runs=[2, 1, 1])) == "The repair asked for most often is to a (2 runs)."
 
 
 def test_nothing_to_measure_without_credit() -> None:

@@ -317,3 +317,12 @@ def test_figure_to_svg_takes_any_figure_of_matplotlib():
     canvas = mpl.figure.Figure()
     canvas.add_subplot().imshow(np.eye(3))
     assert figure_to_svg(canvas).startswith("<svg")
+
+
+def test_a_dot_at_the_end_of_the_axis_is_drawn_whole():
+    drawn = dots(values=[0.0, 0.5, 1.0], lows=[np.nan] * 3, highs=[np.nan] * 3, lines={}, from_zero=True)
+    for svg in (drawn.svg, drawn.narrow_svg):
+        groups = [one for one in ElementTree.fromstring(svg).iter() if one.tag.endswith("}g")]
+        dotted = [one for one in groups if any(child.tag.endswith("}use") for child in one)]
+        assert len(dotted) >= 3
+        assert not [one for one in dotted if "clip-path" in one.attrib]
