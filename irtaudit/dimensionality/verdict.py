@@ -43,10 +43,10 @@ from irtaudit.words import by_number, counted, percent
 Word = Literal["supported", "not supported", "inconclusive", "nothing to measure"]
 WORDS: tuple[Word, ...] = get_args(Word)
 MARGIN_SHARE = 0.02
+"""The margin, as a share of the gain of one dimension."""
 NEGLIGIBLE = 0.02
 """A gain below this share of the log-loss of item means is nothing to measure; an interval that holds 0 and
 more than this is merely wide."""
-"""The margin, as a share of the gain of one dimension."""
 MIN_POWER = 0.80
 OUT_OF_REACH = 100
 """Times as many responses that no one will collect."""

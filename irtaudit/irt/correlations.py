@@ -20,6 +20,7 @@ from irtaudit.irt.result import FitResult, ability_correlations
 
 N_REFITS = 25
 EDGE = 1 - 2.0**-50
+"""Correlations beyond it have the Fisher's z of it, 18: far from all others, and finite."""
 NEAR_ONE = 0.9
 """An upper limit above this asks whether the factors could be one."""
 COLUMNS = [
@@ -95,14 +96,14 @@ def factor_correlation_intervals(
         raise PlanError(f"level is {level!r}; expected a number between 0 and 1.")
     check_whole("n_refits", n_refits, 1)
     pairs = list(combinations(range(fit.spec.dims), 2))
-    options = {"n_refits": n_refits, "preset": preset, "seed": seed, "workers": workers}
-    refitted, own = _refits(fit, matrix, found.to_numpy(), pairs, options)
+    how = {"preset": preset, "seed": seed, "workers": workers}
+    refitted, own = _refits(fit, matrix, found.to_numpy(), pairs, n_refits, how)
     r = _pairs(found.to_numpy(), pairs)
     s = np.sqrt(((refitted - own) ** 2).sum(axis=0) / max(len(own), 1))
     measured = student.ppf((1 + level) / 2, len(own)) * s
     low, high = (np.clip(np.arcsin(r) + side * measured, -np.pi / 2, np.pi / 2) for side in (-1, 1))
     if (high > np.arcsin(NEAR_ONE)).any():
-        alike, _ = _refits(fit, matrix, np.ones(found.shape), pairs, options)
+        alike, _ = _refits(fit, matrix, np.ones(found.shape), pairs, n_refits, how)
         high = np.where(np.arcsin(r) > _lower_prediction_limit(alike, level), np.pi / 2, high)
     panel = (np.sin(low), np.sin(high))
     sampled = norm.ppf((1 + level) / 2) / np.sqrt(max(len(fit.subjects) - 3, 0) or np.nan)
@@ -120,12 +121,11 @@ def _refits(
     matrix: ResponseMatrix,
     correlations: NDArray[np.float64],
     pairs: list[tuple[int, int]],
-    options: dict[str, Any],
+    n: int,
+    how: dict[str, Any],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(refit, pair) arcsin of correlations in simulated panels: refitted, and of their own abilities."""
-    how = options.copy()
-    n, seed = how.pop("n_refits"), how["seed"]
-    theta, panels = _simulated(fit, matrix, correlations, n, np.random.default_rng(seed))
+    theta, panels = _simulated(fit, matrix, correlations, n, np.random.default_rng(how["seed"]))
     refits = fit_panels(fit.spec, panels, trials=matrix.trials, **how)
     kept = refits.finite
     refitted = ability_correlations(
@@ -133,7 +133,7 @@ def _refits(
         refits.means["theta"][kept],
         refits.sds["theta"][kept],
         refits.hypers["factor_correlation"][kept],
-        seed=seed,
+        seed=how["seed"],
     )
     both = (
         [_pairs(one, pairs) for one in refitted],

@@ -94,9 +94,9 @@ def joint_intervals(intervals: Sequence[Callable[[int], Interval]], threshold: f
     The level is kept for that question, not for all the intervals at once: a limit that lies above by chance
     is what shall be rare. Each interval is corrected for the number of all (Bonferroni). One that is then
     wholly below the threshold is settled and cannot be the one above, so the others are corrected for their
-    own number only. With four comparisons whose true values are at the threshold or anywhere below it, some
-    lower limit is above it in at most 2.6 % of simulated experiments, as 2.5 % are meant to be; comparisons
-    that are far below do not make the others harder to tell.
+    own number only. Some lower limit is above a threshold that no true value exceeds in about 2.5 % of
+    experiments, as meant, wherever the true values lie (the tests count it); comparisons that are far below
+    do not make the others harder to tell.
 
     Parameters
     ----------

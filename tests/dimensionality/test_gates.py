@@ -211,3 +211,6 @@ def test_fits_responses_and_splits_belong_together(
     for panel, cells in ((other, splits), (matrix, again)):
         with pytest.raises(PlanError, match="belong together"):
             compare(fits, matrix=panel, splits=cells)
+    foreign = additive_baselines(other, splits, fits[ONE.name].splits)
+    with pytest.raises(PlanError, match="item_means does not have"):
+        compare(fits, baselines=foreign, matrix=matrix, splits=splits)
