@@ -48,7 +48,6 @@ from irtaudit.dimensionality.plan import (
     Ruling,
     Splitting,
     check_panel,
-    too_large,
 )
 from irtaudit.dimensionality.planned import Planned, override, planned_splits, read_planned
 from irtaudit.dimensionality.structure import Structure, describe_structure
@@ -59,7 +58,7 @@ from irtaudit.dimensionality.verdict import Verdict, check_challengers
 from irtaudit.errors import DataError, FitError, PlanError, check_kind, check_whole
 from irtaudit.irt.presets import MOST_RESTARTS, get_preset
 from irtaudit.irt.result import FitResult
-from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
+from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name, too_large
 from irtaudit.words import counted, panel_size
 
 KIND = "audit"
@@ -253,7 +252,7 @@ def run_audit(
     specs, notes = model_specs(kept.items, DEFAULT_MODELS if models is None else models, factors)
     needless = set(DEFAULT_MODELS if models is None else optional) - set(challengers or ())
     large = too_large(specs, kept.n_subjects, kept.n_items)
-    left_out = tuple(name for name in large if name in needless)
+    left_out = tuple(spec.name for spec in large if spec.name in needless)
     specs = [spec for spec in specs if spec.name not in left_out]
     ruling = ruling or Ruling()
     cells = _drawn(kept, splitting or Splitting(), seed) if splits is None else splits.align(matrix, kept)

@@ -13,7 +13,7 @@ from irtaudit.data.responses import ResponseMatrix, check_matrix, sorted_order
 from irtaudit.errors import DataError, PlanError, check_kind, check_whole, shown_value
 from irtaudit.words import counted
 
-MOST_CELLS = 2**30
+MOST_CELLS = 2**33
 """Cells of all splits together, a byte each."""
 
 

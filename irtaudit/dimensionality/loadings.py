@@ -17,8 +17,8 @@ EQUAL = 0.95
 """Congruence from which two dimensions count as the same (Lorenzo-Seva and ten Berge 2006)."""
 AS_GOOD = 0.01
 """Restarts whose training log-likelihood is worse than the selected one's by no more than this share of it
-have found a solution as good. Restarts that find the same dimensions hardly ever lie further apart
-(``congruence.csv`` of ``irtaudit audit --demo``); those that miss a dimension lie several per cent below."""
+have found a solution as good. Chosen to be about as far as restarts of one solution lie apart in
+``congruence.csv`` of ``irtaudit audit --demo``."""
 SETTLED = 0.9
 """Share of the restarts as good as the selected one that must find its dimensions."""
 LOADINGS = ["model", "criterion", "item"]

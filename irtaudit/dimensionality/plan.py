@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import pandas as pd
@@ -18,9 +18,9 @@ from irtaudit.dimensionality.gates import POWER_CORRELATION
 from irtaudit.dimensionality.verdict import MARGIN_SHARE, MIN_POWER, Rule
 from irtaudit.errors import DataError, PlanError
 from irtaudit.irt.presets import MOST_RESTARTS
-from irtaudit.irt.spec import ModelSpec, check_models, spec_from_name
+from irtaudit.irt.spec import spec_from_name
 from irtaudit.plan import Part, Plan
-from irtaudit.words import counted
+from irtaudit.words import panel_size
 
 FEWEST_SUBJECTS, FEWEST_ITEMS = 4, 3
 """Fewer are refused."""
@@ -78,30 +78,10 @@ def check_panel(screened: ResponseMatrix) -> None:
     """
     if screened.n_subjects < FEWEST_SUBJECTS or screened.n_items < FEWEST_ITEMS:
         raise DataError(
-            f"{counted(screened.n_subjects, 'model')} x {counted(screened.n_items, 'item')} are left after "
+            f"{panel_size(screened.n_subjects, screened.n_items)} are left after "
             f"screening; an audit needs at least {FEWEST_SUBJECTS} models and {FEWEST_ITEMS} items, and many "
             "more to tell anything."
         )
-
-
-def too_large(specs: Iterable[ModelSpec], n_subjects: int, n_items: int) -> tuple[str, ...]:
-    """Names of the models that a matrix cannot carry, see `irtaudit.irt.spec.check_models`.
-
-    Parameters
-    ----------
-    specs : iterable of ModelSpec
-    n_subjects, n_items : int
-        Of the screened matrix.
-    """
-    return tuple(spec.name for spec in specs if not _carried(spec, n_subjects, n_items))
-
-
-def _carried(spec: ModelSpec, n_subjects: int, n_items: int) -> bool:
-    try:
-        check_models([spec], n_subjects, n_items)
-    except PlanError:
-        return False
-    return True
 
 
 class Data(Part):

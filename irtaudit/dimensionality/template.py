@@ -21,10 +21,9 @@ from irtaudit.dimensionality.plan import (
     check_panel,
     default_plan,
     paper_grid,
-    too_large,
 )
 from irtaudit.errors import DataError, PlanError
-from irtaudit.irt.spec import ModelSpec, spec_from_name
+from irtaudit.irt.spec import ModelSpec, spec_from_name, too_large
 from irtaudit.plan import make_plan, toml_text
 
 Grid = Literal["default", "paper"]
@@ -221,7 +220,7 @@ def _too_large(names: Sequence[str], matrix: ResponseMatrix, columns: Sequence[s
         **{column: merge_small_factors(matrix.items[column])[0] for column in columns}
     )
     specs = [spec_from_name(name, merged) for name in names]
-    return too_large(specs, kept.n_subjects, kept.n_items)
+    return tuple(spec.name for spec in too_large(specs, kept.n_subjects, kept.n_items))
 
 
 def factor_columns(items: pd.DataFrame) -> list[str]:

@@ -314,13 +314,17 @@ def check_models(specs: Iterable[ModelSpec], n_subjects: int, n_items: int) -> N
     PlanError
         It names the model.
     """
-    most = min(n_subjects, n_items) - 1
-    for spec in specs:
-        if spec.dims > max(most, 1):
-            raise PlanError(
-                f"{spec.name} has {spec.dims} dimensions; {n_subjects} subjects x {n_items} items carry at "
-                f"most {most}. Leave it out, or ask for fewer dimensions."
-            )
+    for spec in too_large(specs, n_subjects, n_items):
+        raise PlanError(
+            f"{spec.name} has {spec.dims} dimensions; {n_subjects} subjects x {n_items} items carry at "
+            f"most {min(n_subjects, n_items) - 1}. Leave it out, or ask for fewer dimensions."
+        )
+
+
+def too_large(specs: Iterable[ModelSpec], n_subjects: int, n_items: int) -> tuple[ModelSpec, ...]:
+    """The models that :func:`check_models` refuses; one of one dimension never is."""
+    most = max(min(n_subjects, n_items) - 1, 1)
+    return tuple(spec for spec in specs if spec.dims > most)
 
 
 def _named_items(labels: Sequence[Hashable] | pd.Series) -> tuple[str, ...] | None:
